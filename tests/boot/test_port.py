@@ -129,10 +129,15 @@ BROKEN = {
         "profile_tick() was never called on CPU 1",
     ],
     "exec": ["os_off_cycles() + os_task_exec_cycles() of a running thread is "],
+    "asleep": ["os_task_exec_cycles() of a thread went back from "],
+    "off": [
+        "os_off_cycles() went back from ",
+        "os_off_cycles() + os_task_exec_cycles() of a running thread is ",
+    ],
     "task": ["profile_task_exit() came without profile_task_init()"],
     "process": ["profile_process_exit() of pid 7 came without profile_process_init()"],
 }
-LATER = {"exec", "task", "process"}  # seen after profile_init()
+LATER = {"exec", "asleep", "off", "task", "process"}  # seen after profile_init()
 
 
 @pytest.fixture(scope="module")

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * With profile.selftest=on, checks at boot whether the kernel keeps the contracts of os.h. Later it
- * checks whether hooks of processes and threads go together. Prints a line for each contract that
- * does not hold. Wrong glue would make wrong reports otherwise, which are harder to understand.
+ * checks whether hooks of processes and threads go together, and whether the times of threads on
+ * and off a CPU only grow. Prints a line for each contract that does not hold. Wrong glue would
+ * make wrong reports otherwise, which are harder to understand.
  *
  * Needs interrupts on, and takes about 100 ticks. Without periodic ticks (OS_TICK_HZ), or while
  * samples are off, what needs ticks is not checked.
  */
 
+#include "../process_lists.h"
 #include "../profiler.h"
 #ifdef CONFIG_PROFILE_HEATMAP
 #include "../stack_store.h"
@@ -18,6 +20,7 @@
 #define MAX_LOOPS      1000000 /* until a clock is taken for one that does not run */
 #define RATE_TICKS     20
 #define PATIENCE_TICKS 20
+#define MAX_WATCHES    16
 
 static bool is_on, has_clock;
 static u32 nr_broken;
@@ -129,20 +132,94 @@ static void check_symbols(void)
 #endif
 }
 
-/* Called at the end of a thread, which has been switched out and in by then. */
-static void check_cpu_time(struct profile_task *pt)
-{
 #if OS_HAS_EXEC_CYCLES && (defined(CONFIG_PROFILE_STRACE) || defined(CONFIG_PROFILE_WAITS))
-	static pf_flag_t said;
+/*
+ * The times of some threads when they were last looked at: whenever a thread begins or ends, and in
+ * each report. lists_lock guards them.
+ */
+static struct watch {
+	struct profile_task *pt; /* NULL: none */
+	u64 exec_cycles;	 /* by any thread */
+	u64 off_cycles;		 /* by itself */
+} watches[MAX_WATCHES];
+
+static bool is_current(const struct profile_task *pt)
+{
+	return os_current_task() && os_task_profile(os_current_task()) == pt;
+}
+
+/* Returns whether a time went back. The clocks of CPUs may differ a little. */
+static bool went_back(u64 from, u64 to)
+{
+	return (s64)(to - from) < 0 && os_cycles_to_ns(from - to) > NS_PER_MSEC;
+}
+
+/*
+ * A thread's times never go back. If its CPU time grows while it sleeps, it does, at the end of the
+ * sleep.
+ */
+static void look_at(struct watch *watch)
+{
+	static bool said_exec, said_off;
+	u64 exec = os_task_exec_cycles(watch->pt), off = watch->off_cycles;
+
+	if (is_current(watch->pt))
+		off = os_off_cycles(watch->pt);
+	if (!said_exec && went_back(watch->exec_cycles, exec)) {
+		said_exec = true;
+		BROKEN("os_task_exec_cycles() of a thread went back from %lu to %lu: does it grow "
+		       "while the thread sleeps?",
+		       watch->exec_cycles, exec);
+	}
+	if (!said_off && went_back(watch->off_cycles, off)) {
+		said_off = true;
+		BROKEN("os_off_cycles() went back from %lu to %lu", watch->off_cycles, off);
+	}
+	watch->exec_cycles = exec;
+	watch->off_cycles = off;
+}
+
+/* Looks at all watched threads, and begins to watch one more, or, with NULL, none. */
+static void watch_times(struct profile_task *more)
+{
+	os_assert_held(&lists_lock);
+	for (struct watch *watch = watches; watch < watches + MAX_WATCHES; watch++) {
+		if (watch->pt) {
+			look_at(watch);
+		} else if (more) {
+			*watch = (struct watch){ more, 0, 0 };
+			more = NULL;
+		}
+	}
+}
+
+/* Called at the end of a thread. If it ends itself, it has been switched out and in by then. */
+static void end_watch(struct profile_task *pt)
+{
+	static bool said;
 	u64 before = os_cycles(), sum = os_off_cycles(pt) + os_task_exec_cycles(pt);
 
-	if (sum - before <= os_cycles() - before || pf_xchg(&said, true))
+	watch_times(NULL);
+	for (struct watch *watch = watches; watch < watches + MAX_WATCHES; watch++) {
+		if (watch->pt == pt)
+			watch->pt = NULL;
+	}
+	if (said || !is_current(pt) || sum - before <= os_cycles() - before)
 		return;
+	said = true;
 	BROKEN("os_off_cycles() + os_task_exec_cycles() of a running thread is %lu, not "
 	       "os_cycles(), which is %lu",
 	       sum, before);
-#endif
 }
+#else
+static void watch_times(struct profile_task *more)
+{
+}
+
+static void end_watch(struct profile_task *pt)
+{
+}
+#endif
 
 #if defined(CONFIG_PROFILE_POINTS) || defined(CONFIG_PROFILE_HEATMAP) || \
 	defined(CONFIG_PROFILE_TRACE)
@@ -328,15 +405,28 @@ static void process_exit(struct profile_process *pp)
 static void task_init(os_task_t *task)
 {
 	add(&nr_tasks);
+	if (is_on)
+		watch_times(os_task_profile(task));
 }
 
 static void task_exit(struct profile_task *pt)
 {
 	if (!subtract(&nr_tasks) && is_on)
 		BROKEN("profile_task_exit() came without profile_task_init()");
-	/* Its creator may end a thread that has never run. */
-	if (is_on && os_current_task() && os_task_profile(os_current_task()) == pt)
-		check_cpu_time(pt);
+	if (is_on)
+		end_watch(pt);
+}
+
+/* In a report. In a panic, no lock is taken. */
+static void pin(void)
+{
+	unsigned long flags;
+
+	if (!is_on || os_panicking())
+		return;
+	flags = os_lock(&lists_lock);
+	watch_times(NULL);
+	os_unlock(&lists_lock, flags);
 }
 
 PROFILER(selftest) = {
@@ -344,6 +434,7 @@ PROFILER(selftest) = {
 	.place = 0,
 	.init = check_first,
 	.start = check_second,
+	.pin = pin,
 	.process_init = process_init,
 	.process_exit = process_exit,
 	.task_init = task_init,

@@ -69,3 +69,11 @@ void broken_unlock(u64 flags)
 	if (!breaks("unlock"))
 		battery_irq_restore(breaks("inner") ? FLAGS_IRQS_ON : flags);
 }
+
+/* asleep: as if it were computed from the clock, without the time of the present sleep. */
+u64 broken_exec_cycles(const struct task *task)
+{
+	bool grows = breaks("asleep") && !(pf_read_once(task->time) & TIME_RUNS);
+
+	return (task_exec_cycles(task) + grows * read_cycles()) >> breaks("exec");
+}

@@ -10,6 +10,7 @@ void *broken_zalloc(size_t size);
 bool broken_symbol_lookup(u64 addr, u64 *start, char *name, size_t size);
 u64 broken_lock(void);
 void broken_unlock(u64 flags);
+u64 broken_exec_cycles(const struct task *task);
 
 #undef os_cpu_online
 #define os_cpu_online(cpu) (!(cpu) || breaks("cpus"))
@@ -34,7 +35,6 @@ void broken_unlock(u64 flags);
 #undef os_cycles_to_ns
 #define os_cycles_to_ns(cycles) (cycles_to_ns(cycles) << breaks("ns"))
 #undef os_task_exec_cycles
-#define os_task_exec_cycles(pt) \
-	(task_exec_cycles(pf_container_of(pt, struct task, profile)) >> breaks("exec"))
+#define os_task_exec_cycles(pt) broken_exec_cycles(pf_container_of(pt, struct task, profile))
 
 #endif

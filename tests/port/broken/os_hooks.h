@@ -15,6 +15,10 @@ bool breaks(const char *contract);
 #undef os_cpu
 #define os_cpu() 0u
 
+#undef os_off_cycles
+#define os_off_cycles(pt)                                                              \
+	(breaks("off") ? -task_off_cycles(pf_container_of(pt, struct task, profile)) : \
+			 task_off_cycles(pf_container_of(pt, struct task, profile)))
 extern struct task broken_task;
 #undef os_current_profile
 #define os_current_profile() (breaks("current") ? &broken_task.profile : &current->profile)
