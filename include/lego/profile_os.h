@@ -132,6 +132,8 @@ static __always_inline u8 os_trace_flags(void)
 
 static inline s32 os_task_priority(const struct task *task)
 {
+	if (task->rt_priority)
+		return 99 - task->rt_priority;
 	return 120 + (task->proc ? task->proc->nice : 0);
 }
 #define os_task_priority os_task_priority

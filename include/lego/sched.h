@@ -4,8 +4,9 @@
 
 /*
  * Tasks (threads) and processes, and the scheduler over them: one round-robin queue per CPU,
- * wake-ups prefer an idle CPU, an idle CPU pulls from the longest queue. The kernel itself is
- * not preempted; user code is, by the tick.
+ * wake-ups prefer an idle CPU, an idle CPU pulls from the longest queue. Real-time tasks run first,
+ * on each CPU. The kernel itself is not preempted; user code is, by the tick or by a real-time task
+ * that wakes.
  */
 
 #include <asm/processor.h>
@@ -48,6 +49,7 @@ struct tty;
 #define RLIMIT_NOFILE	  7
 #define RLIMIT_AS	  9
 #define RLIMIT_SIGPENDING 11
+#define RLIMIT_RTPRIO	  14
 #define NR_RLIMITS	  16
 #define RLIM_INFINITY	  (~0ULL)
 
@@ -183,8 +185,15 @@ struct task {
 	bool on_rq;
 	bool on_cpu;	   /* still on its stack; cleared by the next task after the switch */
 	bool memory_short; /* own use: took from the memory reserve, waits before user mode */
+	u8 policy;	   /* SCHED_* */
+	u8 rt_priority;	   /* of a real-time task: 1 to 99; others: 0 */
+	bool yields;	   /* called sched_yield(); only real-time tasks clear it */
+	bool rr_expired;   /* its slice has ended, and equals wait */
+	bool was_preempted;
+	bool reset_on_fork; /* its children get SCHED_OTHER */
 	cpumask_t cpus_allowed;
 	u64 slice_end_ns;
+	u64 rr_end_cycles;     /* SCHED_RR: the end of its slice in sum_exec_cycles; 0: not begun */
 	const char *wait_name; /* what it waits for: see task_waits_for(); NULL: unknown */
 	u64 wait_addr;
 	u64 sum_exec_cycles; /* time on a CPU */
@@ -315,7 +324,11 @@ static inline void task_waits_for(const char *name, u64 addr)
  * Gives up the CPU; if ->state is not TASK_RUNNING, until woken. Process context, no spinlock held.
  */
 void schedule(void);
-void sched_yield(void);
+static inline void sched_yield(void)
+{
+	current->yields = true;
+	schedule();
+}
 
 /*
  * Sleeps at most ns, or until woken. The caller has set ->state. Returns the nanoseconds left, 0
@@ -353,6 +366,25 @@ u64 task_exec_cycles(struct task *task);
 
 /* Restricts a task to the CPUs in the mask, at least one of which is online. Process context. */
 void sched_set_affinity(struct task *task, cpumask_t cpus);
+
+/* Linux's scheduling policies that are supported. */
+#define SCHED_OTHER 0
+#define SCHED_FIFO  1
+#define SCHED_RR    2
+
+/* Sets a task's policy, and its priority if that is a real-time policy, else 0. Process context. */
+void sched_set_policy(struct task *task, int policy, unsigned int priority, bool reset_on_fork);
+
+/* Gives a new task, which has not run yet, its parent's policy. */
+void sched_inherit_policy(struct task *task, const struct task *parent);
+
+/* The slice of SCHED_RR; 0 for SCHED_FIFO, which has none. */
+u64 sched_rr_interval_ns(const struct task *task);
+
+/*
+ * Of each period, a CPU gives real-time tasks at most so much while others wait; -1: everything.
+ */
+extern int sched_rt_period_us, sched_rt_runtime_us;
 
 void sched_tick(void); /* from the timer interrupt */
 #define need_resched() READ_ONCE(current->need_resched)

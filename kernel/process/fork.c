@@ -118,6 +118,7 @@ static int setup_thread(struct task *task, const struct clone_args *args)
 	if ((flags & CLONE_SETTLS) && args->tls >= TASK_SIZE)
 		return -EPERM;
 	task->cpus_allowed = parent->cpus_allowed;
+	sched_inherit_policy(task, parent);
 	task->blocked_signals = parent->blocked_signals;
 	task->slack_ns = task->default_slack_ns = parent->slack_ns;
 	task->personality = parent->personality;
@@ -218,7 +219,7 @@ static void copy_attributes(struct process *proc, struct process *parent, u64 fl
 	unsigned long irq_flags = spin_lock_irqsave(&parent->lock);
 
 	memcpy(proc->rlimits, parent->rlimits, sizeof(proc->rlimits));
-	proc->nice = parent->nice;
+	proc->nice = current->reset_on_fork ? max(parent->nice, 0) : parent->nice;
 	proc->no_new_privs = parent->no_new_privs;
 	proc->keeps_caps = parent->keeps_caps;
 	proc->no_large_pages = parent->no_large_pages;
@@ -341,8 +342,7 @@ SYSCALL_DEFINE5(clone, u64, flags, u64, stack, u64, parent_tid, u64, child_tid, 
 	return clone_any(&args);
 }
 
-/* Accepts a struct longer than clone_args if the unknown part is zero. */
-static int check_rest(const u8 __user *rest, size_t n)
+int check_zero_user(const u8 __user *rest, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		u8 byte;
@@ -367,7 +367,7 @@ SYSCALL_DEFINE2(clone3, void __user *, uargs, size_t, size)
 	if (copy_from_user(&args, uargs, min(size, sizeof(args))))
 		return -EFAULT;
 	if (size > sizeof(args)) {
-		error = check_rest((u8 __user *)uargs + sizeof(args), size - sizeof(args));
+		error = check_zero_user((u8 __user *)uargs + sizeof(args), size - sizeof(args));
 		if (error)
 			return error;
 	}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Resource limits. NOFILE, SIGPENDING, FSIZE, AS, DATA and CPU are enforced, NPROC for users other
- * than root, and STACK from the next execve on. The others are only stored: no process locks
- * memory, dumps core or runs in real time here.
+ * Resource limits. NOFILE, SIGPENDING, FSIZE, AS, DATA and CPU are enforced, NPROC and RTPRIO for
+ * users other than root, and STACK from the next execve on. The others are only stored: no process
+ * locks memory or dumps core here.
  */
 
 #include <lego/sched.h>
@@ -26,6 +26,7 @@ void process_init_limits(struct process *proc)
 	proc->rlimits[RLIMIT_NPROC] = (struct rlimit64){ task_limit() / 2, task_limit() / 2 };
 	proc->rlimits[RLIMIT_SIGPENDING] =
 		(struct rlimit64){ SIGNAL_MAX_QUEUED, SIGNAL_MAX_QUEUED };
+	proc->rlimits[RLIMIT_RTPRIO] = (struct rlimit64){ 0, 0 };
 	proc->rlimits[RLIMIT_NOFILE] = (struct rlimit64){ FILE_SOFT_LIMIT, FILE_HARD_LIMIT };
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Priorities. The scheduler has none: the nice value of a process is only stored, and the only
- * policy is SCHED_OTHER, with priority 0.
+ * Nice values. The scheduler has none: the nice value of a process is only stored. policy.c has the
+ * priorities of real-time threads.
  */
 
 #include <lego/process.h>
@@ -9,22 +9,10 @@
 #include "process.h"
 #include <lego/errno.h>
 #include <lego/syscall.h>
-#include <lego/uaccess.h>
 
 #define PRIO_PROCESS 0
 #define PRIO_PGRP    1
 #define PRIO_USER    2
-
-#define NICE_MIN (-20)
-#define NICE_MAX 19
-
-#define SCHED_OTHER 0
-#define SCHED_FIFO  1
-#define SCHED_RR    2
-#define SCHED_BATCH 3
-#define SCHED_IDLE  5
-
-#define SLICE_NS (4 * NSEC_PER_MSEC) /* of kernel/sched/core.c */
 
 struct priority_request {
 	int which;
@@ -108,97 +96,4 @@ SYSCALL_DEFINE3(setpriority, int, which, u32, who, int, nice)
 	int error = for_each_meant(&req);
 
 	return error ? error : req.error;
-}
-
-/* Returns 0 if there is such a thread. */
-static long check_thread(pid_t tid)
-{
-	struct task *task;
-
-	if (tid < 0)
-		return -EINVAL;
-	task = task_find(tid);
-	if (!task)
-		return -ESRCH;
-	task_put(task);
-	return 0;
-}
-
-static long set_policy(pid_t tid, int policy, const s32 __user *uparam)
-{
-	struct task *task;
-	s32 priority;
-	long error = 0;
-
-	if (tid < 0 || !uparam)
-		return -EINVAL;
-	if (get_user(priority, uparam))
-		return -EFAULT;
-	task = task_find(tid);
-	if (!task)
-		return -ESRCH;
-	if (policy != SCHED_OTHER || priority)
-		error = -EINVAL;
-	else if (!process_may_schedule(task->proc))
-		error = -EPERM;
-	task_put(task);
-	return error;
-}
-
-SYSCALL_DEFINE3(sched_setscheduler, pid_t, tid, int, policy, const s32 __user *, param)
-{
-	return policy < 0 ? -EINVAL : set_policy(tid, policy, param);
-}
-
-SYSCALL_DEFINE2(sched_setparam, pid_t, tid, const s32 __user *, param)
-{
-	return set_policy(tid, SCHED_OTHER, param);
-}
-
-SYSCALL_DEFINE1(sched_getscheduler, pid_t, tid)
-{
-	long error = check_thread(tid);
-
-	return error ? error : SCHED_OTHER;
-}
-
-SYSCALL_DEFINE2(sched_getparam, pid_t, tid, s32 __user *, param)
-{
-	long error = param ? check_thread(tid) : -EINVAL;
-
-	return error ? error : put_user(0, param);
-}
-
-/* Returns Linux's ranges, also for policies that are not supported. */
-static long policy_limit(int policy, long real_time)
-{
-	switch (policy) {
-	case SCHED_FIFO:
-	case SCHED_RR:
-		return real_time;
-	case SCHED_OTHER:
-	case SCHED_BATCH:
-	case SCHED_IDLE:
-		return 0;
-	default:
-		return -EINVAL;
-	}
-}
-
-SYSCALL_DEFINE1(sched_get_priority_max, int, policy)
-{
-	return policy_limit(policy, 99);
-}
-
-SYSCALL_DEFINE1(sched_get_priority_min, int, policy)
-{
-	return policy_limit(policy, 1);
-}
-
-SYSCALL_DEFINE2(sched_rr_get_interval, pid_t, tid, struct timespec64 __user *, interval)
-{
-	struct timespec64 slice = { .tv_nsec = SLICE_NS };
-	long error = check_thread(tid);
-
-	return error ? error : copy_to_user(interval, &slice, sizeof(slice));
 }

@@ -41,6 +41,15 @@ struct process *process_alloc(const char *comm);
 /* Returns true if the current process may change the scheduling of proc: same user, or root. */
 bool process_may_schedule(struct process *proc);
 
+#define NICE_MIN (-20)
+#define NICE_MAX 19
+
+/*
+ * Returns 0 if a part of a program's structure that this kernel does not know is zero, else -E2BIG,
+ * or -EFAULT.
+ */
+int check_zero_user(const u8 __user *rest, size_t n);
+
 /* Takes all other processes but root's the right to inspect proc. proc->lock is held. */
 void process_close_locked(struct process *proc);
 

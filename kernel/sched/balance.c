@@ -19,24 +19,25 @@
 unsigned int sched_select_cpu(struct task *task)
 {
 	cpumask_t allowed = READ_ONCE(sched_cpus) & READ_ONCE(task->cpus_allowed);
-	unsigned int home = task->cpu, best = home, cpu;
+	unsigned int home = task->cpu, home_load = rq_load(&rqs[home]);
+	unsigned int best = home, least = INT32_MAX, cpu;
 	bool home_allowed = allowed >> home & 1;
 
-	if (!allowed)
+	if (unlikely(task->rt_priority))
+		return rt_select_cpu(task);
+	if (home_allowed && !home_load)
 		return home;
-	if (home_allowed && rq_is_idle(&rqs[home]))
-		return home;
-	if (!home_allowed)
-		best = __builtin_ctzll(allowed);
-	for_each_cpu_in(cpu, allowed) {
-		if (rq_is_idle(&rqs[cpu]))
+	for_each_cpu_in(cpu, allowed & ~BIT(home)) {
+		unsigned int load = rq_load(&rqs[cpu]);
+
+		if (!load)
 			return cpu;
-		if (rq_load(&rqs[cpu]) < rq_load(&rqs[best]))
+		if (load < least) {
+			least = load;
 			best = cpu;
+		}
 	}
-	if (home_allowed && rq_load(&rqs[home]) < rq_load(&rqs[best]) + WAKE_IMBALANCE)
-		return home;
-	return best;
+	return home_allowed && home_load < least + WAKE_IMBALANCE ? home : best;
 }
 
 static struct rq *busiest_rq(struct rq *rq)
@@ -66,11 +67,15 @@ static struct task *find_allowed(struct list_head *list, unsigned int cpu)
 bool sched_pull(struct rq *rq, unsigned int min_queued)
 {
 	struct rq *from = busiest_rq(rq);
-	unsigned int cpu = rq - rqs;
+	unsigned int cpu = rq - rqs, nr;
 	struct task *task;
 
 	ASSERT_HELD(&rq->lock);
-	if (!from || READ_ONCE(from->nr_queued) < min_queued || !spin_trylock(&from->lock))
+	nr = from ? READ_ONCE(from->nr_queued) : 0;
+	/* Behind a real-time task, others may wait for long. */
+	if (nr && READ_ONCE(from->priority))
+		nr++;
+	if (!from || nr < min_queued || !spin_trylock(&from->lock))
 		return false;
 	task = find_allowed(&from->woken, cpu) ?: find_allowed(&from->queue, cpu);
 	if (task) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The scheduler: round robin on each CPU. A task runs for a time slice, then goes to the end of its
- * CPU's queue. The tick only requests that; the task itself calls schedule() on its way to user
- * mode. rq.h describes the lock. Tasks that wake are in a separate queue, which is served first,
- * because other tasks may be waiting for what they slept for, such as a mutex. From time to time
- * the head of the other queue is served in between.
+ * The scheduler: round robin on each CPU, after real-time tasks (real_time.c). A task runs for a
+ * time slice, then goes to the end of its CPU's queue. The tick only requests that; the task itself
+ * calls schedule() on its way to user mode. rq.h describes the lock. Tasks that wake are in a
+ * separate queue, which is served first, because other tasks may be waiting for what they slept
+ * for, such as a mutex. From time to time the head of the other queue is served in between.
  *
  * A sleeper sets ->state, checks its condition and calls schedule(). A waker makes the condition
  * true and calls task_wake(), which changes ->state under the queue's lock. If the sleeper has not
@@ -82,6 +82,7 @@ void sched_init_cpu(void)
 
 	list_init(&rq->woken);
 	list_init(&rq->queue);
+	list_init(&rq->real_time);
 	rq->idle = sched_idle_task(cpu);
 	rq->curr = rq->idle;
 	rq->idle->exec_start_cycles = rdtsc();
@@ -128,8 +129,7 @@ void rq_dequeue(struct rq *rq, struct task *task)
 	WRITE_ONCE(rq->nr_queued, rq->nr_queued - 1);
 }
 
-/* Makes the CPU of the queue call schedule() soon. */
-static void resched_rq(struct rq *rq)
+void resched_rq(struct rq *rq)
 {
 	unsigned int cpu = rq - rqs;
 
@@ -143,6 +143,10 @@ static void resched_rq(struct rq *rq)
 
 static void activate(struct rq *rq, struct task *task)
 {
+	if (unlikely(task->rt_priority)) {
+		rt_activate(rq, task);
+		return;
+	}
 	rq_enqueue(rq, task, &rq->woken);
 	if (rq->curr == rq->idle)
 		resched_rq(rq);
@@ -159,6 +163,11 @@ static void place_task(struct task *task, unsigned int cpu)
 	WRITE_ONCE(task->cpu, cpu);
 	activate(rq, task);
 	spin_unlock(&rq->lock);
+}
+
+void sched_place(struct task *task)
+{
+	place_task(task, sched_select_cpu(task));
 }
 
 static bool wake_locked(struct rq *rq, struct task *task)
@@ -189,7 +198,7 @@ bool task_wake(struct task *task)
 	ASSERT_NOT_NMI();
 	spin_unlock(&rq->lock);
 	if (move)
-		place_task(task, sched_select_cpu(task));
+		sched_place(task);
 	local_irq_restore(flags);
 	return slept;
 }
@@ -207,7 +216,7 @@ static void kick_sleeper(struct task *task, bool fatal)
 		move = wake_locked(rq, task);
 	spin_unlock(&rq->lock);
 	if (move)
-		place_task(task, sched_select_cpu(task));
+		sched_place(task);
 	local_irq_restore(flags);
 }
 
@@ -238,7 +247,7 @@ static void finish_switch(void)
 	spin_unlock(&rq->lock);
 	profile_point_leave_cpu(context_switch);
 	if (push)
-		place_task(prev, sched_select_cpu(prev));
+		sched_place(prev);
 	if (dead) {
 		u32 owner = cputime_set_owner(CPUTIME_EXIT);
 
@@ -272,23 +281,30 @@ static bool sleep_is_over(const struct task *task)
 static void put_prev(struct rq *rq, struct task *prev)
 {
 	ASSERT_HELD(&rq->lock);
-	/* A task with a signal must not sleep. Pairs with the store before task_kick(). */
-	if (unlikely(sleep_is_over(prev)))
+	if (prev->state != TASK_RUNNING) {
+		if (likely(!sleep_is_over(prev)))
+			return;
+		/* A task with a signal must not sleep. Pairs with the store before task_kick(). */
 		WRITE_ONCE(prev->state, TASK_RUNNING);
-	if (prev->state != TASK_RUNNING || prev == rq->idle)
+	}
+	if (prev == rq->idle)
 		return;
-	if (task_allowed(prev, prev->cpu))
-		rq_enqueue(rq, prev, &rq->queue);
-	else
+	if (unlikely(!task_allowed(prev, prev->cpu)))
 		rq->push_prev = true;
+	else if (unlikely(prev->rt_priority))
+		rq->push_prev = rt_put_prev(rq, prev);
+	else
+		rq_enqueue(rq, prev, &rq->queue);
 }
 
-static struct task *pick_next(struct rq *rq, u64 now_ns)
+static struct task *pick_next(struct rq *rq, struct task *prev, u64 now, u64 now_ns)
 {
 	struct list_head *list = &rq->woken;
 	struct task *next;
 
 	ASSERT_HELD(&rq->lock);
+	if (unlikely(rq->priority) && (next = rt_pick_next(rq, prev, now)))
+		return next;
 	if (!rq->nr_queued && !sched_pull(rq, 1))
 		return rq->idle;
 	if (list_empty(list) || (!list_empty(&rq->queue) && now_ns >= rq->queue_due_ns)) {
@@ -351,7 +367,7 @@ void schedule(void)
 	put_prev(rq, prev);
 	clock = cputime_clock(&now);
 	now_ns = cycles_to_ns(now);
-	next = pick_next(rq, now_ns);
+	next = pick_next(rq, prev, now, now_ns);
 	if (next != prev) {
 		count_switch(prev); /* before prev's process leaves this CPU's counts */
 		if (prev->group && prev->group != next->group)
@@ -374,11 +390,6 @@ void schedule(void)
 	local_irq_restore(flags);
 }
 
-void sched_yield(void)
-{
-	schedule();
-}
-
 /* Returns true if another task should run now. */
 static bool curr_is_done(struct rq *rq, struct task *curr)
 {
@@ -387,6 +398,12 @@ static bool curr_is_done(struct rq *rq, struct task *curr)
 	ASSERT_HELD(&rq->lock);
 	if (!task_allowed(curr, curr->cpu))
 		return true;
+	if (unlikely(rq->priority)) {
+		if (rt_tick(rq, curr))
+			return true;
+		if (curr->rt_priority)
+			return false;
+	}
 	if (!rq->nr_queued || curr == rq->idle)
 		return rq->nr_queued;
 	now_ns = clock_monotonic_ns();
@@ -411,19 +428,31 @@ unsigned int sched_nr_runnable(unsigned int cpu)
 	return rq_load(&rqs[cpu]);
 }
 
+/* Returns true if a real-time task is where it belongs, behind those with a priority of `most`. */
+static __maybe_unused bool in_order(const struct task *task, unsigned int *most)
+{
+	bool is_in_order = task->rt_priority && task->rt_priority <= *most;
+
+	*most = task->rt_priority;
+	return is_in_order;
+}
+
 /*
- * For an assertion. Returns true if nr_queued is the length of both lists, and all tasks in them
- * are marked as queued.
+ * For an assertion. Returns true if nr_queued is the length of all lists, all tasks in them are
+ * marked as queued, and those in real_time are in order.
  */
 static __maybe_unused bool queues_are_sound(const struct rq *rq)
 {
-	const struct list_head *lists[] = { &rq->woken, &rq->queue };
+	const struct list_head *lists[] = { &rq->woken, &rq->queue, &rq->real_time };
 	const struct task *task;
+	unsigned int most = rq->priority;
 	unsigned int nr = 0;
 
 	for (int i = 0; i < ARRAY_SIZE(lists); i++) {
 		list_for_each_entry(task, lists[i], run_node) {
 			if (!task->on_rq || task->cpu != rq - rqs || task == rq->curr)
+				return false;
+			if (lists[i] != &rq->real_time ? task->rt_priority : !in_order(task, &most))
 				return false;
 			nr++;
 		}
@@ -440,6 +469,8 @@ void sched_tick(void)
 		return;
 	spin_lock(&rq->lock);
 	DEBUG_ASSERT(queues_are_sound(rq));
+	if (unlikely(READ_ONCE(rt_waiting_cpus)))
+		rt_balance_tick(rq);
 	sched_balance_tick(rq);
 	if (curr_is_done(rq, rq->curr))
 		WRITE_ONCE(rq->curr->need_resched, true);
@@ -460,11 +491,11 @@ void sched_set_affinity(struct task *task, cpumask_t cpus)
 			resched_rq(rq);
 		move = task->on_rq;
 		if (move)
-			rq_dequeue(rq, task);
+			sched_dequeue(rq, task);
 	}
 	spin_unlock(&rq->lock);
 	if (move)
-		place_task(task, sched_select_cpu(task));
+		sched_place(task);
 	local_irq_restore(flags);
 	cond_resched();
 }

@@ -53,6 +53,7 @@ PROCESSES = [
     "pipes",
     "polls",
     "procs",
+    "realtime",
     "restarts",
     "scripts",
     "sharing",
@@ -66,7 +67,7 @@ PROCESSES = [
     "tree",
     "waits",
 ]
-FOR_ROOT = ("attrs", "ids", "perms", "perms-process", "perms-race")
+FOR_ROOT = ("attrs", "ids", "perms", "perms-process", "perms-race", "realtime")
 ONLY_GLIBC = ("badelf", "exceptions", "fpu", "futexops", "klog")
 MUSL = [f"{name}.musl" for name in CHECKERS if name not in ONLY_GLIBC]
 MODES = ["fork", "exec", "futex", "pipe", "mmap", "thread", "signal"]

@@ -63,6 +63,10 @@ static const struct timespec times[] = {
 	{ 0, 0 }, { 0, 1000 }, { 0, 200000 }, { -1, 0 }, { 0, -1 }
 };
 
+/* For the policies of threads: with SCHED_RESET_ON_FORK, too, and some invalid ones. */
+static const unsigned long policies[] = { 0, 1, 2, 0x40000000, 0x40000001, 0x40000002, 3, 77 };
+static const int priorities[] = { 0, 1, 1, 50, 99, 100, -1 };
+
 static const char *const strings[] = { "a", "", "LANG=C", NULL };
 
 static uintptr_t arena, break_start;
@@ -340,6 +344,10 @@ static unsigned long argument(struct thread *t, char kind, unsigned long before)
 		return below(t, 2) * 9 | below(t, 4) << 7;
 	case 'W':
 		return PICK(t, wakes) | below(t, 4) << 7;
+	case 'q':
+		return PICK(t, policies);
+	case 'Q':
+		return (unsigned long)&priorities[below(t, sizeof(priorities) / sizeof(int))];
 	case 'z':
 		return 0;
 	default:

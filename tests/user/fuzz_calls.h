@@ -64,6 +64,8 @@ static const struct call calls[] = {
 	{ SYS_futex, "pWnnpn" },
 	{ SYS_futex, "pLnTpn" },
 	{ SYS_sched_setaffinity, "nnp" },
+	{ SYS_sched_setscheduler, "oqQ" },
+	{ SYS_sched_setparam, "oQ" },
 	{ SYS_openat, "fPnn" },
 	{ SYS_newfstatat, "fPpn" },
 	{ SYS_faccessat, "fPn" },

@@ -21,7 +21,7 @@ struct snapshot {
 	pid_t tid;
 	u32 tty;
 	pid_t tty_pgid;
-	unsigned int nr_threads, cpu;
+	unsigned int nr_threads, cpu, policy, rt_priority;
 	u64 start_ns;
 	struct cpu_times times;
 	u64 children_user_ns, children_system_ns;
@@ -63,6 +63,8 @@ static void look_at_thread(struct process *proc, struct snapshot *snap)
 		return;
 	snap->state = task_state_letter(task);
 	snap->cpu = READ_ONCE(task->cpu);
+	snap->policy = task->policy;
+	snap->rt_priority = task->rt_priority;
 	snap->blocked = task->blocked_signals;
 	snap->pending |= task->pending.set;
 }
@@ -221,11 +223,12 @@ int proc_show_stat(struct text *text, struct process *proc, pid_t tid)
 		    s.ppid, s.pgid, s.sid, s.tty, s.tty_pgid, U64(s.nr_faults),
 		    U64(s.nr_children_faults));
 	/* utime stime cutime cstime priority nice num_threads itrealvalue starttime */
-	text_printf(text, " %llu %llu %llu %llu 20 0 %u 0 %llu",
+	text_printf(text, " %llu %llu %llu %llu %d 0 %u 0 %llu",
 		    U64(proc_clock_ticks(s.times.user_ns)),
 		    U64(proc_clock_ticks(s.times.system_ns)),
 		    U64(proc_clock_ticks(s.children_user_ns)),
-		    U64(proc_clock_ticks(s.children_system_ns)), s.nr_threads,
+		    U64(proc_clock_ticks(s.children_system_ns)),
+		    s.rt_priority ? -1 - (int)s.rt_priority : 20, s.nr_threads,
 		    U64(proc_clock_ticks(s.start_ns)));
 	/* vsize rss rsslim startcode endcode startstack kstkesp kstkeip */
 	text_printf(text, " %llu %llu %llu %llu %llu %llu 0 0", U64(s.vm_bytes), U64(s.nr_pages),
@@ -236,7 +239,7 @@ int proc_show_stat(struct text *text, struct process *proc, pid_t tid)
 		    U64(s.blocked & 0x7fffffff), U64(s.ignored & 0x7fffffff),
 		    U64(s.caught & 0x7fffffff));
 	/* exit_signal processor rt_priority policy, block I/O, guests, start_data end_data */
-	text_printf(text, " %d %u 0 0 0 0 0 0 0", s.exit_signal, s.cpu);
+	text_printf(text, " %d %u %u %u 0 0 0 0 0", s.exit_signal, s.cpu, s.rt_priority, s.policy);
 	text_printf(text, " %llu %llu %llu %llu %llu %d\n", U64(s.brk_start),
 		    U64(s.layout.arg_start), U64(s.layout.arg_end), U64(s.layout.env_start),
 		    U64(s.layout.env_end), s.exit_status);

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * /proc/sys: the files that programs read there, in Linux's formats (proc(5)). Root can write
- * fs/protected_* and kernel/kptr_restrict; the others are read only. A setting that this kernel
- * does not have shows the value that describes its behaviour.
+ * fs/protected_*, kernel/kptr_restrict and kernel/sched_rt_*; the others are read only. A setting
+ * that this kernel does not have shows the value that describes its behaviour.
  */
 #include "../permission.h"
 #include "internal.h"
 
 #include <lego/errno.h>
 #include <lego/mm.h>
+#include <lego/params.h>
 #include <lego/random.h>
+#include <lego/sched.h>
 #include <lego/string.h>
 
 #define UUID_BYTES 16
@@ -102,6 +104,36 @@ static int write_setting(const char *text, const void *arg)
 	return 0;
 }
 
+static int show_rt_time(struct text *text, const void *arg)
+{
+	text_printf(text, "%d\n", READ_ONCE(*(const int *)arg));
+	return 0;
+}
+
+/* Microseconds. The runtime is at most the period; -1: no limit. */
+static int write_rt_time(const char *text, const void *arg)
+{
+	bool is_runtime = arg == &sched_rt_runtime_us;
+	int period_us = READ_ONCE(sched_rt_period_us), runtime_us = READ_ONCE(sched_rt_runtime_us);
+	int *changed = is_runtime ? &runtime_us : &period_us;
+	char line[16], *end;
+	u64 number;
+
+	strscpy(line, text, sizeof(line));
+	end = strchr(line, '\n');
+	if (end && !end[1])
+		*end = '\0';
+	if (is_runtime && !strcmp(line, "-1"))
+		number = (u64)-1;
+	else if (parse_u64(line, &number) || number > INT32_MAX)
+		return -EINVAL;
+	*changed = (int)number;
+	if (period_us <= 0 || runtime_us > period_us)
+		return -EINVAL;
+	WRITE_ONCE(*(is_runtime ? &sched_rt_runtime_us : &sched_rt_period_us), *changed);
+	return 0;
+}
+
 /* Accepts only the value that the file shows, as tools write it before they begin. */
 static __maybe_unused int write_one(const char *text)
 {
@@ -118,6 +150,11 @@ static __maybe_unused int write_one(const char *text)
 	{                                                                 \
 		.path = "sys/" path_, .mode = 0644, .show = show_setting, \
 		.write_arg = write_setting, .arg = &(setting)             \
+	}
+#define RT_TIME(path_, value)                                             \
+	{                                                                 \
+		.path = "sys/" path_, .mode = 0644, .show = show_rt_time, \
+		.write_arg = write_rt_time, .arg = &(value)               \
 	}
 #define NUMBER(path, value) FILE_OF(path, show_number, (void *)(u64)(value))
 
@@ -144,6 +181,8 @@ static struct proc_file files[] = {
 	  .arg = (void *)1 },
 #endif
 	SETTING("kernel/kptr_restrict", kptr),
+	RT_TIME("kernel/sched_rt_period_us", sched_rt_period_us),
+	RT_TIME("kernel/sched_rt_runtime_us", sched_rt_runtime_us),
 	NUMBER("kernel/randomize_va_space", 0),
 	NUMBER("kernel/random/poolsize", 256),
 	NUMBER("kernel/random/entropy_avail", 256),
