@@ -35,7 +35,8 @@ section triggers; cat $enter/trigger
 echo '!hist:keys=id.syscall:sort=hitcount.descending' >>$enter/trigger; cat $enter/trigger
 echo 'hist:keys=id,common_pid.execname:pause if comm == busybox' >>$enter/trigger
 busybox sync; cat $enter/trigger; grep Hits $enter/hist
-section stacks; echo >$enter/trigger
+section stacks; echo '!hist:keys=id,common_pid.execname' >$enter/trigger || echo refused
+cat $enter/trigger
 echo 'hist:keys=common_stacktrace:vals=bytes_req if comm == busybox' >$kmalloc/trigger
 busybox ls /bin >/dev/null; cat $kmalloc/hist
 section wrong; echo 'hist:keys=call_site.sym:vals=nosuch' >>$kmalloc/trigger; cat error_log
@@ -164,6 +165,7 @@ def test_sums_are_those_of_the_ring(boot, tmp_path):
     assert paused[0] == one[0].replace("[active]", "[paused]")
     assert int(paused[1].split()[1]) == len(calls)
 
+    assert found["stacks"][:2] == ["# Available triggers:", "# hist"]
     chains = re.findall(r"common_stacktrace:\n((?: {9}\S+\n)+)\} hit", "\n".join(found["stacks"]))
     assert len(chains) == len(rows(found["stacks"])) > 5
     assert all(chain.split()[0] in ("kmalloc", "kzalloc", "slab_alloc") for chain in chains)

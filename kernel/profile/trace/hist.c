@@ -286,7 +286,9 @@ static int obey(struct trace_event *event, struct hist_command *command,
 		*error = refuse("there is such a trigger already");
 	else if (*at)
 		result = change_hist(at, command, &old, &old_tables);
-	else if (command->removes || command->continues || command->clears)
+	else if (command->removes)
+		result = 0; /* as on Linux: `echo '!hist:...' >trigger` has removed it by its `>` */
+	else if (command->continues || command->clears)
 		*error = refuse("there is no such trigger");
 	else
 		result = add_hist(event, command);
