@@ -428,7 +428,7 @@ def nr_colored(pixels: bytes) -> int:
     )
 
 
-def test_kernelshark(lossy, tmp_path):
+def check_kernelshark(path, tmp_path):
     """kernelshark opens the file and draws the tasks of the CPUs."""
     cache = tmp_path / "cache"
     cache.mkdir()
@@ -439,7 +439,7 @@ def test_kernelshark(lossy, tmp_path):
     screen = ["Xvfb", display, "-screen", "0", "1400x900x24", "-fbdir", str(tmp_path)]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(screen, **quiet) as server, log.open("wb") as output:
-        command = ["kernelshark", "-i", str(convert(lossy, "trace-dat"))]
+        command = ["kernelshark", "-i", str(path)]
         end_s = time.monotonic() + 60
         while not (tmp_path / "Xvfb_screen0").exists() and time.monotonic() < end_s:
             time.sleep(0.1)
@@ -451,3 +451,7 @@ def test_kernelshark(lossy, tmp_path):
             viewer.kill()
         server.terminate()
     assert found >= 2000, log.read_text()
+
+
+def test_kernelshark(lossy, tmp_path):
+    check_kernelshark(convert(lossy, "trace-dat"), tmp_path)

@@ -16,6 +16,7 @@ import pytest
 
 import qemu
 from conftest import BUILD, ROOT
+from test_events import check_kernelshark
 
 KERNEL = BUILD / "variants/functions/vmlinux"  # made by `make functions-kernel`
 
@@ -93,6 +94,10 @@ def test_report_of_a_file_that_get_brought(folder):
     assert report(folder / "out/tmp/x.dat") == event_lines(folder / "out/tmp/x.txt")
     copied = (folder / "out/host/copied.dat").read_bytes()
     assert (folder / "out/tmp/x.dat").read_bytes() == copied
+
+
+def test_kernelshark_of_a_file_that_get_brought(folder, tmp_path):
+    check_kernelshark(folder / "out/tmp/x.dat", tmp_path)
 
 
 def test_report_of_a_file_that_was_recorded_in_host(folder):
