@@ -325,9 +325,10 @@ static void test_wakeup(void)
 	sleep_ms(50);
 	write_letter('H');
 	start_ms = now_ms();
-	for (int i = 0; i < 200; i++)
+	/* The other one's share is 950 ms. A busy host may be late, too. */
+	for (int i = 0; i < 20; i++)
 		sleep_ms(2);
-	CHECK(now_ms() - start_ms < 5000);
+	CHECK(now_ms() - start_ms < 10000);
 	write_letter('H');
 	__atomic_store_n(&shared->is_over, 1, __ATOMIC_RELEASE);
 	end_order("lHHL");
@@ -373,6 +374,7 @@ static void test_throttle(void)
 	pid_t loop, other;
 	int fd = open("/proc/sys/kernel/sched_rt_runtime_us", O_RDWR);
 	char text[16] = "";
+	long ms[2];
 
 	if (!check_on_lego())
 		return;
@@ -403,12 +405,12 @@ static void test_throttle(void)
 	CHECK(!kill(loop, SIGKILL) && !kill(other, SIGKILL));
 	for (int i = 0; i < 2; i++) {
 		struct rusage usage;
-		pid_t pid = wait4(-1, NULL, 0, &usage);
-		long ms = usage.ru_utime.tv_sec * 1000 + usage.ru_utime.tv_usec / 1000;
 
-		/* Half of the time, in periods of a second. */
-		CHECK(pid > 0 && ms > 500 && ms < 2000);
+		CHECK(wait4(-1, NULL, 0, &usage) > 0);
+		ms[i] = usage.ru_utime.tv_sec * 1000 + usage.ru_utime.tv_usec / 1000;
 	}
+	/* Half of the time each, in periods of a second. */
+	CHECK(ms[0] + ms[1] > 1000 && ms[0] < 3 * ms[1] && ms[1] < 3 * ms[0]);
 	child_exit(0);
 }
 
