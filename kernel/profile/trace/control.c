@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Switches events, tracers, filters, call chains and recording, and resizes the rings. The rings
- * get their memory when the first event or tracer is switched on. All switches are serialized by
- * one lock. files.c calls these functions for /sys/kernel/tracing.
+ * get their memory when the first event or tracer is switched on, or a marker is written. All
+ * switches are serialized by one lock. files.c calls these functions for /sys/kernel/tracing.
  */
 
 #include "trace.h"
@@ -51,6 +51,16 @@ static int need_rings(void)
 		error = trace_tasks_init();
 	if (!error && !ring_is_recording())
 		ring_record(wants_recording);
+	return error;
+}
+
+int trace_need_rings(void)
+{
+	int error;
+
+	poll_lock(&trace_lock);
+	error = need_rings();
+	poll_unlock(&trace_lock);
 	return error;
 }
 

@@ -49,7 +49,10 @@ pf_noinline int trace_write_marker(const char *text, const void *unused)
 	struct record_marker *record;
 	struct trace_slot slot;
 	unsigned long flags;
+	int error = trace_need_rings();
 
+	if (error)
+		return error;
 	len -= len && text[len - 1] == '\n';
 	len = pf_min(len, MAX_TEXT_BYTES - 1);
 	room = (len / sizeof(u64) + 1) * sizeof(u64);

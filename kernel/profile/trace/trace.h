@@ -189,6 +189,7 @@ extern struct poll_lock trace_lock;
 /* control.c: the switches. Process context. Those of type int return 0 or a negative errno. */
 int trace_resize_rings(u64 bytes); /* bytes of each CPU; 0 frees them, if nothing is on */
 u64 trace_ring_bytes(void);
+int trace_need_rings(void); /* allocates them if there are none */
 int trace_set_recording(bool on);
 bool trace_is_recording(void);
 /* Switches call chains: each event is followed by one. Needs CONFIG_PROFILE_CALLCHAIN. */
@@ -237,7 +238,7 @@ bool trace_show_next(os_text_t *text, const void *cpu, bool waits);
 bool trace_has_next(const void *cpu); /* whether there are events for these streams */
 void trace_show_restart(void);	      /* another tracer prints from now on; with trace_lock held */
 
-/* marker.c: the file trace_marker. Returns 0, also if nothing is recorded now, as on Linux. */
+/* marker.c: the file trace_marker. Returns 0, also if recording is off, or -OS_ENOMEM. */
 int trace_write_marker(const char *text, const void *unused);
 
 /*
