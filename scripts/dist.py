@@ -77,7 +77,8 @@ def files(version: str) -> dict[str, Path | bytes | str]:
     for pattern in HOST:
         for path in (ROOT / "scripts").glob(pattern):
             found[f"host/{path.relative_to(ROOT / 'scripts')}"] = path
-    for folder, example in {"scripts/dist/host": "host", "tests/port": "kernel"}.items():
+    examples = {"scripts/dist/host": "host", "tests/port": "kernel", "tests/seam/bare": "glue"}
+    for folder, example in examples.items():
         for path in (ROOT / folder).rglob("*"):
             if path.is_file():
                 found[f"examples/{example}/{path.relative_to(ROOT / folder)}"] = path

@@ -5,8 +5,8 @@
 #
 #	nm -n kernel.elf | awk -f batteries/symbols.awk >symbols.S
 #
-# Link the kernel twice: first with the table of an empty file. The code must not move when the
-# table grows, so the linker script puts .text before .rodata.
+# Assemble it with the CFLAGS of the kernel. Link the kernel twice: first with the table of an empty
+# file. The code must not move when the table grows, so the linker script puts .text before .rodata.
 
 function entry(address, name)
 {
