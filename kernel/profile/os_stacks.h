@@ -39,7 +39,8 @@
 
 /*
  * Returns the number of the system call that the current task is in, or OS_NO_SYSCALL. The task has
- * a user mode, and regs are not those of user mode.
+ * a user mode, and regs are not those of user mode. Both are below 65536: of a larger number, such
+ * as -1, the upper bits would spoil the sample.
  */
 #ifndef os_task_syscall
 #define os_task_syscall(task, regs) OS_NO_SYSCALL
