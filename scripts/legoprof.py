@@ -137,7 +137,11 @@ def read_stacks(export: Export, args: argparse.Namespace) -> tuple[Stacks, int]:
     memory_of = "programs" if args.memory else "kernel" if args.kernel_memory else None
     if (waits and memory_of) or (args.memory and args.kernel_memory):
         raise ExportError("one at a time: --waits, --memory or --kernel-memory")
+    if args.bytes != "live" and not args.kernel_memory:
+        raise ExportError("--bytes is for --kernel-memory")
     stacks = profiles.stacks.read(export, waits, memory_of)
+    if args.bytes != "live":
+        stacks.weigh(f"{args.bytes}_bytes")
     for file in profiles.stacks.FILES:
         for table in export.files.get(file, []):
             table.rows.clear()
@@ -373,8 +377,10 @@ def add_symbols(
 def add_memory(parser: argparse.ArgumentParser) -> None:
     what = "bytes by the user code that touched them first, not samples"
     parser.add_argument("--memory", action="store_true", help=what)
-    what = "live bytes by the place in the kernel that allocated them"
+    what = "live bytes by the place in the kernel that allocated them, or by its call chain"
     parser.add_argument("--kernel-memory", action="store_true", help=what)
+    what = "the kernel's memory: all bytes that were allocated, or those at the peak"
+    parser.add_argument("--bytes", choices=("live", "allocated", "peak"), default="live", help=what)
 
 
 def add_stacks(

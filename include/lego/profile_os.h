@@ -409,6 +409,19 @@ static inline u64 os_random(void)
 #define os_kmalloc_class_size(class) slab_class_size(class)
 #define OS_PAGE_BYTES		     PAGE_SIZE
 
+static inline bool os_is_allocator(const char *function)
+{
+	static const char *const names[] = { "page_alloc", "cpu_fill", "alloc_large", "slab_alloc",
+					     "kmalloc",	   "kzalloc",  "kstrdup" };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(names); i++) {
+		if (!strcmp(function, names[i]))
+			return true;
+	}
+	return false;
+}
+#define os_is_allocator os_is_allocator
+
 static inline void os_free(void *ptr)
 {
 	if (ptr)

@@ -50,9 +50,11 @@ static inline s32 slab_site_kept(const void *object, unsigned int shift)
 	return ((s32 *)(addr - from_end))[(s64)from_end >> shift];
 }
 
-static inline void slab_site_count(const void *object, unsigned int shift, u64 *count)
+/* The shift is read after the hook, so it needs no register that a call leaves as it is. */
+static inline void slab_site_count(const void *object, const u8 *shift, u64 *count)
 {
-	slab_site_keep(object, shift, (s32)(s64)count);
+	profile_memory_find_counter(count);
+	slab_site_keep(object, *shift, (s32)(s64)count);
 	profile_memory_count_alloc(count);
 }
 
@@ -62,12 +64,13 @@ static inline void slab_site_uncount(const void *object, unsigned int shift)
 }
 
 /* Count an object of a class, and its free. */
-#define slab_site_alloc(object, class) slab_site_count(object, site_shifts[class], site + (class))
+#define slab_site_alloc(object, class) slab_site_count(object, &site_shifts[class], site + (class))
 #define slab_site_free(object, class)  slab_site_uncount(object, site_shifts[class])
 
 /* The same for objects that are blocks of pages. */
-#define slab_site_alloc_large(page) \
-	slab_site_count(page_address(page), SITE_MAX_SHIFT, site + SLAB_NR_CLASSES + (page)->order)
+#define slab_site_alloc_large(page)                                  \
+	slab_site_count(page_address(page), &(u8){ SITE_MAX_SHIFT }, \
+			site + SLAB_NR_CLASSES + (page)->order)
 #define slab_site_free_large(page) slab_site_uncount(page_address(page), SITE_MAX_SHIFT)
 
 #else

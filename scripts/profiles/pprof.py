@@ -164,7 +164,7 @@ class Profile:
         if stack.truncated:
             ids.append(self.cut_location(cut_frame(stack.truncated)))
         if self.has_live and stack.what:
-            ids.append(self.cut_location(stack.what))
+            ids.insert(0, self.cut_location(stack.what))
         body = packed(1, ids) + packed(2, self.values(stack, period_ns))
         labels = {"task": stack.comm, "syscall": stack.call, "run": stack.run}
         labels["memory" if self.is_memory else "wait"] = stack.what

@@ -44,6 +44,7 @@ class Stack:
     nr_objects: int = 0  # of memory: pages, or objects of kmalloc
     live: tuple[int, int] = 0, 0  # objects and bytes that are live
     allocated_bytes: int = 0  # of the kernel's memory
+    peak_bytes: int = 0  # likewise: live at the peak
 
     @property
     def is_idle(self) -> bool:
@@ -65,6 +66,11 @@ class Stacks:
 
     def total(self) -> int:
         return sum(stack.weight for stack in self.stacks)
+
+    def weigh(self, key: str) -> None:
+        """Makes other bytes of the kernel's memory the weights: allocated_bytes or peak_bytes."""
+        for stack in self.stacks:
+            stack.weight = getattr(stack, key)
 
     def drop_idle(self) -> int:
         """Leaves out samples of idle CPUs, and returns their number."""
@@ -148,25 +154,34 @@ def memory(row: dict) -> Stack:
 
 
 def kernel_memory(row: dict) -> Stack:
-    """Makes a stack of a place in the kernel that allocates. Its weight is what is live."""
+    """
+    Makes a stack of a place in the kernel that allocates, or of a call chain there, which has a
+    program. Its weight is what is live.
+    """
+    allocator, place = str(row["allocator"]), str(row["place"])
+    has_chain = row.get("comm") is not None
     return Stack(
         weight=number(row["live_bytes"], 62),
-        kernel=[],
+        kernel=addresses(row, "kernel") if has_chain else [],
         user=[],
-        comm=str(row["allocator"]),
+        comm=str(row["comm"]) if has_chain else allocator,
         pid=0,
         call=None,
-        what=str(row["place"]),
+        is_exact=False,
+        what=f"{allocator}: {place}" if has_chain else place,
         run=label(row),
         nr_objects=number(row["allocated_objects"], 62),
         live=(number(row["live_objects"], 62), number(row["live_bytes"], 62)),
         allocated_bytes=number(row["allocated_bytes"], 62),
+        peak_bytes=number(row.get("peak_bytes", 0), 62),
     )
 
 
 def kernel_memory_rows(export: Export) -> list[dict]:
-    """Returns the rows of the tables by place: of pages, and of kmalloc."""
-    found = []
+    """Returns the rows by call chain; without any, those of the tables by place."""
+    found = export.rows("kernel_stacks.json")
+    if found:
+        return found
     for table in export.files.get("memory.json", []):
         if "by size" not in table.title and (kind := table.title.partition(": ")[2]):
             found += [row | {"allocator": kind.partition(" ")[0]} for row in table.rows]
@@ -188,7 +203,7 @@ def other_rate_ns(export: Export) -> int:
     return max([ns for ns in times if isinstance(ns, int)], default=0)
 
 
-FILES = ("samples.json", "waits_stacks.json", "memory_stacks.json")
+FILES = ("samples.json", "waits_stacks.json", "memory_stacks.json", "kernel_stacks.json")
 
 
 def read(export: Export, waits: bool = False, memory_of: str | None = None) -> Stacks:

@@ -4,6 +4,7 @@
  * no CPU is in an allocator: the tests stop all CPUs where their interrupts are on.
  */
 
+#include "../../kernel/profile/memory/kernel_chains.h"
 #include "../../kernel/profile/memory/memory.h"
 
 #include <asm/irqflags.h>
@@ -23,6 +24,44 @@
 #define TOO_LARGE ((PAGE_SIZE << MAX_PAGE_ORDER) + 1)
 
 static struct memory_snapshot memory[MEMORY_NR_KINDS];
+#ifdef CONFIG_PROFILE_MEMORY_CHAINS
+/* The sums of the rows of call chains; all 0 if they were never on. */
+static struct {
+	u64 live_bytes, nr, allocator_bytes;
+} chain_sums[MEMORY_NR_KINDS];
+static bool is_negative; /* a row has freed more than it has allocated */
+
+static void look_at_chains(enum memory_kind kind)
+{
+	const struct kernel_chain_view *view = &kernel_chain_view;
+
+	kernel_chains_make_view(kind, false);
+	memset(&chain_sums[kind], 0, sizeof(chain_sums[kind]));
+	for (u32 i = 0; i < view->nr_rows; i++) {
+		const struct memory_sums *sums = &view->rows[i].sums;
+
+		chain_sums[kind].live_bytes += sums->live_bytes;
+		chain_sums[kind].nr += sums->nr;
+		is_negative |= (s64)sums->live_bytes < 0 || sums->nr_live > sums->nr;
+	}
+	chain_sums[kind].allocator_bytes = view->allocator_bytes;
+}
+
+/* The rows of call chains have what those of sites have. */
+static bool chains_agree(enum memory_kind kind)
+{
+	const struct memory_snapshot *snap = &memory[kind];
+
+	if (!kernel_chain_view.rows)
+		return true;
+	return !is_negative && chain_sums[kind].nr == snap->all.nr &&
+	       chain_sums[kind].live_bytes == snap->all.live_bytes &&
+	       chain_sums[kind].allocator_bytes == snap->allocator_bytes;
+}
+#else
+#define look_at_chains(kind) ((void)0)
+#define chains_agree(kind)   true
+#endif
 
 /*
  * All CPUs but the caller's meet here, with interrupts off. The first one looks; the others wait
@@ -36,8 +75,10 @@ struct stop {
 
 static void look(void)
 {
-	for (enum memory_kind kind = 0; kind < MEMORY_NR_KINDS; kind++)
+	for (enum memory_kind kind = 0; kind < MEMORY_NR_KINDS; kind++) {
 		memory_snapshot(&memory[kind], kind);
+		look_at_chains(kind);
+	}
 }
 
 static void stop_and_look(void *arg)
@@ -74,7 +115,7 @@ static bool sums_agree(void)
 		for (u32 i = 0; i < PROFILE_MEMORY_SIZES; i++)
 			sizes += snap->sizes[i].live_bytes;
 		agree &= !snap->nr_not_shown && sites == sizes && sites == snap->all.live_bytes;
-		agree &= sites == snap->allocator_bytes;
+		agree &= sites == snap->allocator_bytes && chains_agree(kind);
 	}
 	return agree;
 }
@@ -249,8 +290,11 @@ static void free_shared(void)
 	}
 }
 
-/* The CPUs allocate and free each other's memory, and are stopped at random moments. */
-SELFTEST(memory, sums_equal_the_allocators)
+/*
+ * The CPUs allocate and free each other's memory, and are stopped at random moments. between() is
+ * called between two stops.
+ */
+static void stop_busy_cpus(void (*between)(u32 nr_stops))
 {
 	struct memory_sums before = sums_of(MEMORY_KMALLOC, "allocate_here"), after;
 	u64 enough_ns = clock_monotonic_ns() + ENOUGH_NS;
@@ -260,6 +304,7 @@ SELFTEST(memory, sums_equal_the_allocators)
 	while (nr_stops < MIN_STOPS || (nr_stops < NR_STOPS && clock_monotonic_ns() < enough_ns)) {
 		nr_stops++;
 		nr_wrong += !sums_agree();
+		between(nr_stops);
 		cond_resched();
 	}
 	busy_stop();
@@ -270,8 +315,17 @@ SELFTEST(memory, sums_equal_the_allocators)
 	EXPECT(after.nr > before.nr);
 }
 
+static void do_nothing(u32 nr_stops)
+{
+}
+
+SELFTEST(memory, sums_equal_the_allocators)
+{
+	stop_busy_cpus(do_nothing);
+}
+
 /* Takes all pages but the last few, in blocks of falling orders. Then kmalloc fails, too. */
-SELFTEST(memory, sums_are_right_without_memory)
+static void use_up_memory(void)
 {
 	LIST_HEAD(taken);
 	struct page *page;
@@ -290,3 +344,98 @@ SELFTEST(memory, sums_are_right_without_memory)
 	}
 	EXPECT(sums_agree());
 }
+
+SELFTEST(memory, sums_are_right_without_memory)
+{
+	use_up_memory();
+}
+
+#ifdef CONFIG_PROFILE_MEMORY_CHAINS
+/* Switches chains off and on while CPUs allocate, and resets them. */
+static void flip_chains(u32 nr_stops)
+{
+	if (nr_stops % 8 == 3)
+		kernel_chains_switch(false);
+	else if (nr_stops % 8 == 5)
+		kernel_chains_switch(true);
+	else if (nr_stops % 8 == 7)
+		memory_mark();
+}
+
+SELFTEST(memory, chains_have_what_sites_have)
+{
+	void *before = allocate_here(5000);
+	u64 nr_lost = kernel_chains_read_lost();
+
+	ASSERT(before);
+	kernel_chains_switch(true);
+	kfree(before);
+	EXPECT(sums_agree());
+	stop_busy_cpus(do_nothing);
+	use_up_memory();
+	EXPECT_EQ(kernel_chains_read_lost(), nr_lost);
+	stop_busy_cpus(flip_chains);
+	kernel_chains_switch(false);
+	EXPECT(sums_agree());
+}
+
+/* Returns the sums of the chains of a site's function that contain a caller. */
+static struct memory_sums sums_of_caller(enum memory_kind kind, const char *function, void *caller)
+{
+	struct memory_sums sums = { 0 };
+
+	kernel_chains_make_view(kind, false);
+	for (u32 i = 0; i < kernel_chain_view.nr_rows; i++) {
+		const struct kernel_chain_row *row = &kernel_chain_view.rows[i];
+
+		for (u32 at = 0; row->chain && at < row->chain->nr_pcs; at++) {
+			u64 start = 0;
+
+			os_symbol_lookup(row->chain->pcs[at] - 1, &start, NULL, 0);
+			if (start == (u64)caller && !strcmp(row->chain->site->function, function))
+				memory_add_sums(&sums, &row->sums);
+		}
+	}
+	return sums;
+}
+
+static noinline void *one_caller(size_t size)
+{
+	void *object = allocate_here(size);
+
+	barrier(); /* prevents a tail call */
+	return object;
+}
+
+static noinline void *other_caller(size_t size)
+{
+	void *object = allocate_here(size);
+
+	barrier();
+	return object;
+}
+
+/* Objects of one site are apart by the caller of its function. */
+SELFTEST(memory, chains_tell_callers_apart)
+{
+	struct memory_sums one, other;
+	void *objects[3];
+
+	kernel_chains_switch(true);
+	objects[0] = one_caller(100);
+	objects[1] = one_caller(5000);
+	objects[2] = other_caller(100);
+	kfree(objects[0]);
+	kernel_chains_switch(false);
+	one = sums_of_caller(MEMORY_KMALLOC, "allocate_here", one_caller);
+	other = sums_of_caller(MEMORY_KMALLOC, "allocate_here", other_caller);
+	EXPECT_EQ(one.live_bytes, 8192);
+	EXPECT_EQ(one.nr, 2);
+	EXPECT_EQ(other.nr_live, 1);
+	EXPECT_EQ(other.live_bytes, 128);
+	kfree(objects[1]); /* is counted while they are off, too */
+	kfree(objects[2]);
+	EXPECT_EQ(sums_of_caller(MEMORY_KMALLOC, "allocate_here", one_caller).live_bytes, 0);
+	EXPECT_EQ(sums_of_caller(MEMORY_KMALLOC, "allocate_here", other_caller).live_bytes, 0);
+}
+#endif

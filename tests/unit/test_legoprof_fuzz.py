@@ -55,6 +55,10 @@ CALLS = {"caller": "f", "function": "g", "calls": 4, "total_cycles": 90, "self_c
 TOUCHED = {"cpu": 0, "pages": 3, "bytes": 12288, "pid": 1, "comm": "a", "kind": "heap"}
 TOUCHED |= {"copied": 0, "syscall": None, "code_map": 1, "user": ["0x401000"]}
 FILES["memory_stacks.json"] = [TOUCHED, TOUCHED | {"copied": 1, "user": []}]
+ALLOCATED = {"allocator": "pages", "comm": "a", "place": "f (a.c:1)"}
+ALLOCATED["kernel"] = ["0xffffffff81000009"]
+ALLOCATED |= {f"{key}_{unit}": 9 for key in ("live", "allocated") for unit in ("bytes", "objects")}
+FILES["kernel_stacks.json"] = [ALLOCATED, ALLOCATED | {"comm": None, "kernel": None}]
 FILES["function_calls.json"] = [CALLS, CALLS | {"caller": "h"}]
 COMMANDS = [
     ["report"],
@@ -72,6 +76,8 @@ COMMANDS = [
     ["pprof"],
     ["pprof", "--memory"],
     ["folded", "--memory"],
+    ["pprof", "--kernel-memory"],
+    ["folded", "--kernel-memory", "--bytes", "peak"],
     ["page"],
     ["folded", "--pid", "1", "--cpu", "0", "--no-idle"],
 ]

@@ -128,6 +128,39 @@ def test_pprof_has_the_types_of_go(run):
     assert values == [[3, 12288], [1, 4096]]
 
 
+CHAIN = {
+    **{"live_bytes": 256, "live_objects": 2, "allocated_bytes": 1280, "allocated_objects": 10},
+    **{"freed_bytes": 1024, "freed_objects": 8, "peak_bytes": 512, "size_bytes": 128},
+    **{"comm": "cat", "place": "pipe_write (kernel/fs/pipe.c:20)", "allocator": "kmalloc"},
+    "kernel": ["0xffffffff81000101", "0xffffffff81000201"],
+}
+BEFORE = CHAIN | {"comm": None, "place": "[before switch-on]", "kernel": None, "size_bytes": None}
+CHAINS = [*LINES, {"file": "kernel_stacks.json"}, {"table": "Kernel memory by call chain"}]
+CHAINS += [CHAIN, BEFORE | {"live_bytes": 64, "live_objects": 1, "peak_bytes": 192}]
+
+
+def test_chains_of_the_kernel(run):
+    """With call chains, their rows replace those by place. All addresses are return addresses."""
+    chain = "cat;0xffffffff81000200;0xffffffff81000100;[kmalloc: pipe_write (kernel/fs/pipe.c:20)]"
+    for which, first, second in (("live", 256, 64), ("allocated", 1280, 1280), ("peak", 512, 192)):
+        _, data, err = run("folded", "--kernel-memory", "--bytes", which, lines=CHAINS)
+        found = data.decode().splitlines()
+        assert found == [f"{chain} {first}", f"kmalloc;[[before switch-on]] {second}"] and not err
+    _, values = profile(run("pprof", "--kernel-memory", lines=CHAINS)[1])
+    assert values == [[10, 1280, 2, 256], [10, 1280, 1, 64]]
+    _, data, _ = run("report", "--by", "task", "--kernel-memory", lines=CHAINS)
+    assert data.split()[:5] == [b"bytes", b"by", b"task", b"bytes", b"percent"] and b"cat" in data
+    _, data, _ = run("report", lines=CHAINS)
+    assert b"Kernel memory by call chain" not in data  # a store
+
+
+def test_peak_by_place(run):
+    lines = [line | {"peak_bytes": 999} if "place" in line else line for line in LINES]
+    _, data, _ = run("folded", "--kernel-memory", "--bytes", "peak", lines=lines)
+    assert [line.split()[-1] for line in data.splitlines()] == [b"999", b"999"]
+    assert b"999" in run("report", "--table", "memory", lines=lines)[1]
+
+
 def test_other_formats(run):
     speedscope = json.loads(run("speedscope", "--memory")[1])["profiles"][0]
     assert (speedscope["unit"], speedscope["endValue"]) == ("bytes", 16384)
@@ -142,6 +175,7 @@ def test_refusals(run):
     for argv, why in (
         (["perf-data", "--memory"], "perf has no profile of memory: write pprof"),
         (["folded", "--memory", "--waits"], "one at a time: --waits, --memory or --kernel-memory"),
+        (["folded", "--memory", "--bytes", "peak"], "--bytes is for --kernel-memory"),
         (["folded", "--memory", "--tid", "9"], "memory has no tid and no system call to choose by"),
     ):
         status, data, err = run(*argv)

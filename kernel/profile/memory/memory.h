@@ -36,14 +36,25 @@ struct memory_row {
 #define MEMORY_MAX_ROWS	 512
 #define MEMORY_MAX_SITES (2 * MEMORY_MAX_ROWS)
 
+/* Call chains of the kernel's allocations, each of one size: of objects, and of pages. */
+#ifdef CONFIG_PROFILE_MEMORY_CHAINS
+#define MEMORY_OBJECT_CHAINS (100 * PROFILE_MEMORY_SIZES)
+#define MEMORY_PAGE_CHAINS   (66 * PROFILE_MEMORY_ORDERS)
+#else
+#define MEMORY_OBJECT_CHAINS 0
+#define MEMORY_PAGE_CHAINS   0
+#endif
+#define MEMORY_CHAINS (MEMORY_OBJECT_CHAINS + MEMORY_PAGE_CHAINS)
+
 /*
- * The live bytes of each site when most pages were in use since the mark, by site number. Sites
- * without room are left out.
+ * The live bytes of each site when most pages were in use since the mark, by site number; then
+ * those of each call chain, by its number. Sites without room are left out.
  */
 struct memory_peak {
 	u64 page_bytes; /* of all pages */
 	u64 slab_bytes; /* of the pages of kmalloc, when its sites were added up */
-	u64 live_bytes[MEMORY_MAX_SITES];
+	u64 live_bytes[MEMORY_MAX_SITES]; /* with those of the site's chains */
+	u64 chain_bytes[MEMORY_CHAINS];
 };
 
 struct memory_snapshot {
@@ -60,6 +71,15 @@ struct memory_snapshot {
 	bool peak_is_now;
 };
 
+/* Returns what the allocator counts as live. */
+u64 memory_allocator_bytes(enum memory_kind kind);
+bool memory_is_of_kind(const struct profile_memory_site *site, enum memory_kind kind);
+/*
+ * Copies the peak. Returns false if more is live now than at the last peak that was kept: then now
+ * is the peak. Same contexts as memory_snapshot().
+ */
+bool memory_peak_is_over(struct memory_peak *peak);
+
 /*
  * Adds up one kind of memory, sorted by live bytes. Allocates nothing. Any context, also a panic.
  * Exact if no CPU allocates or frees meanwhile.
@@ -74,6 +94,36 @@ void memory_snapshot(struct memory_snapshot *snap, enum memory_kind kind);
 void memory_growth(struct memory_snapshot *snap, enum memory_kind kind);
 /* Sets the mark. Without one, all is growth. Any context but NMI and panic. */
 void memory_mark(void);
+
+/*
+ * Returns the sums of a counter, in which allocations of one size are counted. The counter of their
+ * frees is nr_sizes further.
+ */
+struct memory_sums memory_sum_count(const u64 *count, u32 nr_sizes, u32 size);
+void memory_add_sums(struct memory_sums *to, const struct memory_sums *sums);
+/* Returns the sums of a site's own counters, which are not those of its chains. */
+struct memory_sums memory_sum_site_alone(const struct profile_memory_site *site);
+
+/*
+ * kernel_chains.c: returns the call chain of a site after `chain`, or the first one if that is
+ * NULL; NULL at the end. Any context.
+ */
+struct kernel_chain;
+#ifdef CONFIG_PROFILE_MEMORY_CHAINS
+struct kernel_chain *memory_next_chain(const struct profile_memory_site *site,
+				       const struct kernel_chain *chain);
+struct memory_sums kernel_chain_sums(const struct kernel_chain *chain);
+u32 kernel_chain_number(const struct kernel_chain *chain);
+u32 kernel_chain_size(const struct kernel_chain *chain);
+/* Sets the mark of a site's chains. */
+void kernel_chains_mark(const struct profile_memory_site *site);
+#else
+#define memory_next_chain(site, chain) ((struct kernel_chain *)NULL)
+#define kernel_chain_sums(chain)       ((struct memory_sums){ 0 })
+#define kernel_chain_number(chain)     0
+#define kernel_chain_size(chain)       0
+#define kernel_chains_mark(site)       ((void)0)
+#endif
 
 /* Returns what is live of a site. */
 u64 memory_site_live_bytes(const struct profile_memory_site *site);

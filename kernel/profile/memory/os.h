@@ -21,6 +21,10 @@
 #ifndef os_kmalloc_class_size
 #error "profile: define os_kmalloc_class_size(class): bytes of an object of a class of kmalloc"
 #endif
+/* Returns whether the function of this name allocates for its callers. Rows leave it out. */
+#ifndef os_is_allocator
+#define os_is_allocator(function) false
+#endif
 #ifndef OS_PAGE_BYTES
 #error "profile: define OS_PAGE_BYTES: the bytes of a page"
 #endif

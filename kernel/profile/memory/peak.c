@@ -29,6 +29,22 @@ static u32 nr_sites(void)
 	return pf_min((u32)(__stop_memory_sites - __start_memory_sites), (u32)MEMORY_MAX_SITES);
 }
 
+/* Keeps what is live of a site, and of each of its call chains. */
+static void add_up_site(u32 i)
+{
+	const struct profile_memory_site *site = &__start_memory_sites[i];
+	const struct kernel_chain *chain = NULL;
+	u64 bytes = memory_sum_site_alone(site).live_bytes;
+
+	while ((chain = memory_next_chain(site, chain))) {
+		u64 of_chain = kernel_chain_sums(chain).live_bytes;
+
+		kept.chain_bytes[kernel_chain_number(chain)] = of_chain;
+		bytes += of_chain;
+	}
+	kept.live_bytes[i] = bytes;
+}
+
 static void add_up_pages(void)
 {
 	u64 page_bytes = 0;
@@ -38,7 +54,7 @@ static void add_up_pages(void)
 
 		if (!memory_is_of_pages(site))
 			continue;
-		kept.live_bytes[i] = memory_site_live_bytes(site);
+		add_up_site(i);
 		page_bytes += kept.live_bytes[i];
 	}
 	kept.page_bytes = page_bytes;
@@ -72,10 +88,8 @@ static void add_up_some_objects(void)
 	u32 end = pf_min(next_site + SITES_AT_ONCE, nr_sites());
 
 	for (; next_site < end; next_site++) {
-		const struct profile_memory_site *site = &__start_memory_sites[next_site];
-
-		if (!memory_is_of_pages(site))
-			kept.live_bytes[next_site] = memory_site_live_bytes(site);
+		if (!memory_is_of_pages(&__start_memory_sites[next_site]))
+			add_up_site(next_site);
 	}
 }
 

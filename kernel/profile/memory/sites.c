@@ -3,6 +3,9 @@
  * Adds up the counters of all sites and CPUs. A site has a counter for each size, and a size has
  * known bytes, so a count of objects gives bytes exactly. A CPU that frees what another one has
  * allocated counts the free itself: only the sum of all CPUs tells what is live.
+ *
+ * What was allocated while call chains were recorded is in the counters of these chains instead
+ * (kernel_chains.c), and is added to the sums of their sites.
  */
 
 #include "memory.h"
@@ -14,7 +17,7 @@ u64 memory_size_bytes(u32 size)
 	return (u64)OS_PAGE_BYTES << (size - PROFILE_MEMORY_CLASSES);
 }
 
-static void add_sums(struct memory_sums *to, const struct memory_sums *sums)
+void memory_add_sums(struct memory_sums *to, const struct memory_sums *sums)
 {
 	to->nr_live += sums->nr_live;
 	to->live_bytes += sums->live_bytes;
@@ -23,18 +26,18 @@ static void add_sums(struct memory_sums *to, const struct memory_sums *sums)
 }
 
 /*
- * Adds up a counter. Frees are read before allocations: what is freed was allocated before, so live
- * objects are never negative.
+ * Frees are read before allocations: what is freed was allocated before, so live objects are never
+ * negative.
  */
-static struct memory_sums sum_count(const struct profile_memory_site *site, u32 i)
+struct memory_sums memory_sum_count(const u64 *count, u32 nr_sizes, u32 size)
 {
-	u64 bytes = memory_size_bytes(site->first_size + i), nr = 0, nr_freed = 0;
+	u64 bytes = memory_size_bytes(size), nr = 0, nr_freed = 0;
 	u32 cpu;
 
 	os_for_each_cpu(cpu)
-		nr_freed += pf_load_acquire(&os_per_cpu(site->counts[site->nr_sizes + i], cpu));
+		nr_freed += pf_load_acquire(&os_per_cpu(count[nr_sizes], cpu));
 	os_for_each_cpu(cpu)
-		nr += pf_read_once(os_per_cpu(site->counts[i], cpu));
+		nr += pf_read_once(os_per_cpu(count[0], cpu));
 	return (struct memory_sums){
 		.nr_live = nr - nr_freed,
 		.live_bytes = (nr - nr_freed) * bytes,
@@ -45,7 +48,7 @@ static struct memory_sums sum_count(const struct profile_memory_site *site, u32 
 
 static void add_row(struct memory_snapshot *snap, struct memory_row row)
 {
-	add_sums(&snap->all, &row.sums);
+	memory_add_sums(&snap->all, &row.sums);
 	snap->peak_bytes += row.peak_bytes;
 	if (!row.sums.nr && !row.peak_bytes)
 		return;
@@ -55,33 +58,64 @@ static void add_row(struct memory_snapshot *snap, struct memory_row row)
 		snap->rows[snap->nr_rows++] = row;
 }
 
-static struct memory_sums sum_site(const struct profile_memory_site *site)
+/* Adds up a site's own counters. Adds them to the sums of each size, too, unless that is NULL. */
+static struct memory_sums sum_site_alone(const struct profile_memory_site *site,
+					 struct memory_sums *sizes)
 {
 	struct memory_sums all = { 0 };
 
 	for (u32 i = 0; i < site->nr_sizes; i++) {
-		struct memory_sums sums = sum_count(site, i);
+		u32 size = site->first_size + i;
+		struct memory_sums sums = memory_sum_count(&site->counts[i], site->nr_sizes, size);
 
-		add_sums(&all, &sums);
+		memory_add_sums(&all, &sums);
+		if (sizes)
+			memory_add_sums(&sizes[size], &sums);
+	}
+	return all;
+}
+
+struct memory_sums memory_sum_site_alone(const struct profile_memory_site *site)
+{
+	return sum_site_alone(site, NULL);
+}
+
+/* Adds up a site and its call chains. */
+static struct memory_sums sum_site(const struct profile_memory_site *site,
+				   struct memory_sums *sizes)
+{
+	struct memory_sums all = sum_site_alone(site, sizes);
+	const struct kernel_chain *chain = NULL;
+
+	while ((chain = memory_next_chain(site, chain))) {
+		struct memory_sums sums = kernel_chain_sums(chain);
+
+		memory_add_sums(&all, &sums);
+		if (sizes)
+			memory_add_sums(&sizes[kernel_chain_size(chain)], &sums);
 	}
 	return all;
 }
 
 u64 memory_site_live_bytes(const struct profile_memory_site *site)
 {
-	return sum_site(site).live_bytes;
+	return sum_site(site, NULL).live_bytes;
 }
 
-/* Copies the peak. If more is live now than at the last peak that was kept, now is the peak. */
-static void read_peak(struct memory_snapshot *snap)
+bool memory_peak_is_over(struct memory_peak *peak)
 {
 	const struct profile_memory_site *site;
 	u64 page_bytes = 0;
 
-	memory_peak_copy(&snap->peak);
+	memory_peak_copy(peak);
 	for (site = __start_memory_sites; site < __stop_memory_sites; site++)
 		page_bytes += memory_is_of_pages(site) ? memory_site_live_bytes(site) : 0;
-	snap->peak_is_now = page_bytes >= snap->peak.page_bytes;
+	return page_bytes < peak->page_bytes;
+}
+
+static void read_peak(struct memory_snapshot *snap)
+{
+	snap->peak_is_now = !memory_peak_is_over(&snap->peak);
 }
 
 static u64 peak_bytes(const struct memory_snapshot *snap, const struct memory_row *row)
@@ -95,14 +129,8 @@ static u64 peak_bytes(const struct memory_snapshot *snap, const struct memory_ro
 
 static void add_site(struct memory_snapshot *snap, const struct profile_memory_site *site)
 {
-	struct memory_row row = { .site = site };
+	struct memory_row row = { .site = site, .sums = sum_site(site, snap->sizes) };
 
-	for (u32 i = 0; i < site->nr_sizes; i++) {
-		struct memory_sums sums = sum_count(site, i);
-
-		add_sums(&row.sums, &sums);
-		add_sums(&snap->sizes[site->first_size + i], &sums);
-	}
 	row.peak_bytes = peak_bytes(snap, &row);
 	add_row(snap, row);
 }
@@ -128,7 +156,7 @@ static int compare_most(const void *a_, const void *b_)
 	return order ? order : compare_rows(a, b);
 }
 
-static bool is_of_kind(const struct profile_memory_site *site, enum memory_kind kind)
+bool memory_is_of_kind(const struct profile_memory_site *site, enum memory_kind kind)
 {
 	if (kind == MEMORY_KERNEL)
 		return site->use == PROFILE_MEMORY_OF_KERNEL;
@@ -142,8 +170,10 @@ void memory_mark(void)
 {
 	u32 nr = __stop_memory_sites - __start_memory_sites;
 
-	for (u32 i = 0; i < pf_min(nr, (u32)PF_ARRAY_SIZE(marked)); i++)
-		marked[i] = sum_site(&__start_memory_sites[i]);
+	for (u32 i = 0; i < pf_min(nr, (u32)PF_ARRAY_SIZE(marked)); i++) {
+		marked[i] = sum_site(&__start_memory_sites[i], NULL);
+		kernel_chains_mark(&__start_memory_sites[i]);
+	}
 	memory_peak_restart();
 }
 
@@ -174,7 +204,7 @@ void memory_growth(struct memory_snapshot *snap, enum memory_kind kind)
 		static const struct memory_sums none;
 		const struct memory_sums *old = i < PF_ARRAY_SIZE(marked) ? &marked[i] : &none;
 
-		row.sums = sum_site(row.site);
+		row.sums = sum_site(row.site, NULL);
 		row.peak_bytes = peak_bytes(snap, &row);
 		if (!subtract_marked(&row, old))
 			continue;
@@ -182,11 +212,16 @@ void memory_growth(struct memory_snapshot *snap, enum memory_kind kind)
 			snap->programs_peak_bytes += row.peak_bytes;
 		if (row.site->use == PROFILE_MEMORY_OF_PROFILERS)
 			snap->profilers_live_bytes += row.sums.live_bytes;
-		if (is_of_kind(row.site, kind))
+		if (memory_is_of_kind(row.site, kind))
 			add_row(snap, row);
 	}
 	os_sort(snap->rows, snap->nr_rows, sizeof(snap->rows[0]),
 		kind == MEMORY_KERNEL ? compare_most : compare_rows);
+}
+
+u64 memory_allocator_bytes(enum memory_kind kind)
+{
+	return kind == MEMORY_PAGES ? os_page_bytes_live() : os_kmalloc_bytes_live();
 }
 
 void memory_snapshot(struct memory_snapshot *snap, enum memory_kind kind)
@@ -196,10 +231,9 @@ void memory_snapshot(struct memory_snapshot *snap, enum memory_kind kind)
 	memset(snap, 0, sizeof(*snap));
 	read_peak(snap);
 	for (site = __start_memory_sites; site < __stop_memory_sites; site++) {
-		if (is_of_kind(site, kind))
+		if (memory_is_of_kind(site, kind))
 			add_site(snap, site);
 	}
-	snap->allocator_bytes = kind == MEMORY_PAGES ? os_page_bytes_live() :
-						       os_kmalloc_bytes_live();
+	snap->allocator_bytes = memory_allocator_bytes(kind);
 	os_sort(snap->rows, snap->nr_rows, sizeof(snap->rows[0]), compare_rows);
 }

@@ -91,11 +91,31 @@ static pf_always_inline void profile_memory_count_free(s32 kept, u32 nr_sizes)
 	os_this_cpu_inc(count[nr_sizes]);
 }
 
-/* The same for a block of 2^order pages. */
-#define profile_memory_alloc_pages(page, order)                            \
-	do {                                                               \
-		(page)->memory.kept = profile_memory_kept(site + (order)); \
-		profile_memory_count_alloc(site + (order));                \
+/*
+ * Makes a variable, which points to a counter of the site, point to that of the allocation's call
+ * chain, if the kernel's chains are recorded. Frees are counted behind either in the same way.
+ * Interrupts are off.
+ */
+#ifdef CONFIG_PROFILE_MEMORY_CHAINS
+extern os_key_t profile_kernel_chains_key;
+u64 *profile_memory_find_chain(u64 *count);
+#define profile_memory_find_counter(count)                          \
+	do {                                                        \
+		if (os_key_on(&profile_kernel_chains_key))          \
+			(count) = profile_memory_find_chain(count); \
+	} while (0)
+#else
+#define profile_memory_find_counter(count) ((void)0)
+#endif
+
+/* Count a block of 2^order pages, and its free. */
+#define profile_memory_alloc_pages(page, order)                    \
+	do {                                                       \
+		u64 *_count = site + (order);                      \
+                                                                   \
+		profile_memory_find_counter(_count);               \
+		(page)->memory.kept = profile_memory_kept(_count); \
+		profile_memory_count_alloc(_count);                \
 	} while (0)
 #define profile_memory_free_pages(page) \
 	profile_memory_count_free((page)->memory.kept, PROFILE_MEMORY_ORDERS)

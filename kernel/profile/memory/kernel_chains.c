@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Counts the kernel's allocations by call chain. A chain has counters of its own, laid out like
+ * those of a site. The allocator keeps the address of the counter with the memory, whichever it is,
+ * so a free costs no more, and needs to know nothing of chains. A site's sum is that of its own
+ * counters and of those of its chains (sites.c), so it stays exact.
+ *
+ * All CPUs share the chains: a hash table without locks leads to them. An entry is set once, and
+ * never changes, because memory may belong to it. Each CPU has a cache of recent chains, and
+ * compares the stack with the one that it finds, which is less work than a walk.
+ *
+ * If there are few chains left, new ones are those of all programs together, "[others]". Without
+ * any left, an allocation is counted at its site alone.
+ */
+
+#include "kernel_chains.h"
+
+#include "../os_stacks.h"
+#include "../stack_switch.h"
+
+#define KEY_WORDS	(__builtin_offsetof(struct kernel_chain, count) / sizeof(u64))
+#define OBJECT_BLOCKS	(MEMORY_OBJECT_CHAINS / PROFILE_MEMORY_SIZES)
+#define PAGE_BLOCKS	(MEMORY_PAGE_CHAINS / PROFILE_MEMORY_ORDERS)
+#define LOG2_SLOTS	13
+#define MAX_PROBES	64
+#define LOG2_RECENT	8
+#define INTERRUPT_DEPTH 6 /* the interrupted code does not allocate */
+
+/* As of a site: for each of some sizes how often it was allocated; then, how often freed. */
+static OS_DEFINE_PER_CPU(u64[OBJECT_BLOCKS][2 * PROFILE_MEMORY_SIZES], object_counts);
+static OS_DEFINE_PER_CPU(u64[PAGE_BLOCKS][2 * PROFILE_MEMORY_ORDERS], page_counts);
+
+struct recent {
+	u64 task_key; /* 0: in an interrupt */
+	const struct kernel_chain *chain;
+};
+
+struct kernel_chains_cpu {
+	u64 nr_lost;
+	struct recent recent[PF_BIT(LOG2_RECENT)];
+};
+static OS_DEFINE_PER_CPU(struct kernel_chains_cpu, kernel_chains_cpus);
+
+/* The chains of objects, and behind them those of pages. Their numbers are those of counters. */
+static struct kernel_chain *chains;
+static u32 nr_object_chains, nr_page_chains; /* may exceed what there is */
+static u32 *slots;			     /* numbers from 1 on; 0: free */
+static u32 first_of_site[MEMORY_MAX_SITES];  /* likewise */
+
+os_key_t profile_kernel_chains_key;
+struct profile_off_time kernel_chains_off_time;
+
+static const struct profile_memory_site *site_of(const u64 *count)
+{
+	const struct profile_memory_site *site = __start_memory_sites;
+
+	for (; site < __stop_memory_sites; site++) {
+		if (count - site->counts >= 0 && count - site->counts < site->nr_sizes)
+			return site;
+	}
+	return NULL;
+}
+
+static void init_chain(struct kernel_chain *chain, u32 i, bool of_pages)
+{
+	u32 nr_sizes = of_pages ? PROFILE_MEMORY_ORDERS : PROFILE_MEMORY_SIZES;
+	u32 block = i / nr_sizes, at = i % nr_sizes;
+
+	chain->count = of_pages ? &page_counts[block][at] : &object_counts[block][at];
+	chain->size = chain->site->first_size + (chain->site_count - chain->site->counts);
+}
+
+/* Returns a copy of the key as a new chain, or NULL if none is left. */
+static struct kernel_chain *new_chain(const struct kernel_chain *key)
+{
+	const struct profile_memory_site *site = site_of(key->site_count);
+	bool of_pages = site && memory_is_of_pages(site);
+	u32 *nr = of_pages ? &nr_page_chains : &nr_object_chains;
+	u32 max = of_pages ? MEMORY_PAGE_CHAINS : MEMORY_OBJECT_CHAINS, i;
+	struct kernel_chain *chain;
+
+	if (!site || site - __start_memory_sites >= MEMORY_MAX_SITES || pf_read_once(*nr) >= max)
+		return NULL;
+	i = __atomic_fetch_add(nr, 1, __ATOMIC_RELAXED);
+	if (i >= max)
+		return NULL;
+	chain = &chains[of_pages ? MEMORY_OBJECT_CHAINS + i : i];
+	memcpy(chain, key, KEY_WORDS * sizeof(u64));
+	chain->site = site;
+	init_chain(chain, i, of_pages);
+	return chain;
+}
+
+/* Adds a chain to those of its site. Readers see it complete. */
+static void add_to_site(struct kernel_chain *chain)
+{
+	u32 *first = &first_of_site[chain->site - __start_memory_sites];
+	u32 nr = chain - chains + 1;
+
+	do
+		chain->next_of_site = pf_read_once(*first);
+	while (pf_cmpxchg(first, chain->next_of_site, nr) != chain->next_of_site);
+}
+
+/*
+ * Returns the chain with this key; if there is none, adds it. NULL: no room. If another CPU adds
+ * the same chain meanwhile, this one's stays unused.
+ */
+static const struct kernel_chain *find_or_add(const struct kernel_chain *key, u32 tag)
+{
+	struct kernel_chain *new = NULL;
+
+	for (u32 probe = 0; slots && probe < MAX_PROBES; probe++) {
+		u32 *slot = &slots[(tag + probe) & (PF_BIT(LOG2_SLOTS) - 1)];
+		u32 nr = pf_load_acquire(slot); /* pairs with pf_cmpxchg() */
+
+		if (!nr) {
+			new = new ? new : new_chain(key);
+			if (!new)
+				return NULL;
+			nr = pf_cmpxchg(slot, 0, (u32)(new - chains + 1));
+			if (!nr) {
+				add_to_site(new);
+				return new;
+			}
+		}
+		if (os_same_words((const u64 *)&chains[nr - 1], (const u64 *)key, KEY_WORDS))
+			return &chains[nr - 1];
+	}
+	return NULL;
+}
+
+static const struct kernel_chain *look_up(const struct kernel_chain *key)
+{
+	u64 hash = 0;
+
+	for (u32 i = 0; i < KEY_WORDS; i++)
+		hash = profile_stack_hash(hash ^ hash >> 32, ((const u64 *)key)[i]);
+	return find_or_add(key, hash >> 32);
+}
+
+static bool are_scarce(void)
+{
+	return pf_read_once(nr_object_chains) > MEMORY_OBJECT_CHAINS * 3 / 4 ||
+	       pf_read_once(nr_page_chains) > MEMORY_PAGE_CHAINS * 3 / 4;
+}
+
+/* Slow path: the recent chain does not match. Walks the stack and looks the chain up. */
+static pf_noinline const struct kernel_chain *
+walk_allocation(u64 *count, u64 task_key, const os_regs_t *regs, struct recent *recent)
+{
+	u32 depth = task_key ? KERNEL_CHAIN_DEPTH : INTERRUPT_DEPTH;
+	struct kernel_chain key = { .site_count = count, .comm = { 0 } };
+	const struct kernel_chain *chain;
+
+	/* The user's part, if there was room for it, is left out. */
+	key.nr_pcs = (u8)os_stack_walk(regs, key.pcs, depth).counts;
+	memset(&key.pcs[key.nr_pcs], 0, (KERNEL_CHAIN_DEPTH - key.nr_pcs) * sizeof(key.pcs[0]));
+	if (are_scarce())
+		memcpy(key.comm, "[others]\0\0\0\0\0\0\0", sizeof(key.comm));
+	else if (task_key)
+		os_task_comm(os_current_task(), key.comm);
+	else
+		memcpy(key.comm, "[interrupt]\0\0\0\0", sizeof(key.comm));
+	chain = look_up(&key);
+	if (chain)
+		*recent = (struct recent){ task_key, chain };
+	return chain;
+}
+
+pf_noinline u64 *profile_memory_find_chain(u64 *count)
+{
+	struct kernel_chains_cpu *c = os_this_cpu_ptr(&os_local(kernel_chains_cpus));
+	u64 task_key = os_irq_depth() ? 0 : os_task_key(os_current_task()), hash;
+	const struct kernel_chain *chain;
+	struct recent *recent;
+	os_regs_t regs;
+
+	os_assert_irqs_off();
+	os_regs_here(&regs);
+	hash = profile_stack_hash(task_key + (u64)count, os_regs_sp(&regs) % 4096);
+	recent = &c->recent[hash >> (64 - LOG2_RECENT)];
+	chain = recent->chain;
+	if (pf_likely(chain && recent->task_key == task_key && chain->site_count == count &&
+		      chain->pcs[0] == os_regs_pc(&regs) &&
+		      os_stack_matches_kernel(&regs, chain->pcs, chain->nr_pcs)))
+		return chain->count;
+	chain = walk_allocation(count, task_key, &regs, recent);
+	if (chain)
+		return chain->count;
+	c->nr_lost++;
+	return count;
+}
+
+void kernel_chains_init(void)
+{
+	chains = os_zalloc(MEMORY_CHAINS * sizeof(*chains));
+	slots = os_zalloc(PF_BIT(LOG2_SLOTS) * sizeof(*slots));
+	kernel_chain_view_init();
+	if (chains && slots)
+		return;
+	os_printk("profile: no memory for the call chains of the kernel's memory\n");
+	/* Without slots, all is counted at its site, and as lost. */
+	os_free(chains);
+	os_free(slots);
+	chains = NULL;
+	slots = NULL;
+}
+
+u64 kernel_chains_read_lost(void)
+{
+	unsigned int cpu;
+	u64 nr = 0;
+
+	os_for_each_cpu(cpu)
+		nr += pf_read_once(os_per_cpu(kernel_chains_cpus, cpu).nr_lost);
+	return nr;
+}
+
+u32 kernel_chain_number(const struct kernel_chain *chain)
+{
+	return chain - chains;
+}
+
+struct memory_sums kernel_chain_sums(const struct kernel_chain *chain)
+{
+	return memory_sum_count(chain->count, chain->site->nr_sizes, chain->size);
+}
+
+struct kernel_chain *memory_next_chain(const struct profile_memory_site *site,
+				       const struct kernel_chain *chain)
+{
+	u64 i = site - __start_memory_sites;
+	u32 nr = chain		      ? chain->next_of_site :
+		 i < MEMORY_MAX_SITES ? pf_load_acquire(&first_of_site[i]) :
+					0;
+
+	return nr ? &chains[nr - 1] : NULL;
+}
+
+u32 kernel_chain_size(const struct kernel_chain *chain)
+{
+	return chain->size;
+}
+
+void kernel_chains_mark(const struct profile_memory_site *site)
+{
+	struct kernel_chain *chain = NULL;
+
+	while ((chain = memory_next_chain(site, chain)))
+		chain->marked = kernel_chain_sums(chain);
+}

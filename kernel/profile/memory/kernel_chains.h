@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef PROFILE_MEMORY_KERNEL_CHAINS_H
+#define PROFILE_MEMORY_KERNEL_CHAINS_H
+
+/*
+ * Which call chains have allocated the kernel's memory. While it is on, an allocation is counted in
+ * a counter of its chain, not in that of its site. kernel_chains.c finds the counter,
+ * kernel_chains_view.c adds up and sorts, and kernel_chains_report.c prints.
+ */
+
+#include "../off_time.h"
+#include "memory.h"
+
+#define KERNEL_CHAIN_DEPTH 24
+
+/*
+ * Allocations of one size, at one site, by one program and one chain of the kernel's functions.
+ * Written once, before it is published.
+ */
+struct kernel_chain {
+	/* The key, compared whole. */
+	u64 *site_count;
+	u64 comm[2]; /* the task's name, or "[interrupt]", or "[others]" */
+	u64 nr_pcs;
+	u64 pcs[KERNEL_CHAIN_DEPTH]; /* return addresses, innermost first; then zeros */
+	/* What follows from it. */
+	u64 *count; /* allocations; the frees follow as behind a site's counter */
+	const struct profile_memory_site *site;
+	u32 size;
+	u32 next_of_site;	   /* the next chain of this site, as a number from 1 on; 0: none */
+	struct memory_sums marked; /* at the mark */
+};
+
+/* kernel_chains.c: the store. Process context; called once, before the key is set. */
+void kernel_chains_init(void);
+extern struct profile_off_time kernel_chains_off_time;
+/* Returns the number of allocations that had no room, and were counted at their site. */
+u64 kernel_chains_read_lost(void);
+
+/* kernel_chains_view.c */
+struct kernel_chain_row {
+	const struct kernel_chain *chain; /* NULL: what was allocated before it was on */
+	struct memory_sums sums;
+	u64 peak_bytes;
+};
+
+struct kernel_chain_view {
+	u32 nr_rows;
+	struct kernel_chain_row *rows; /* NULL: it was never on */
+	struct memory_sums all;
+	u64 allocator_bytes; /* as in struct memory_snapshot */
+};
+extern struct kernel_chain_view kernel_chain_view; /* of the one reader */
+
+/* Allocates the rows. Process context. */
+void kernel_chain_view_init(void);
+/*
+ * Makes the view of one kind of memory, most live bytes first. With since_mark, of what has become
+ * live since the mark and still is; then allocations without a chain are left out. Any context but
+ * NMI.
+ */
+void kernel_chains_make_view(enum memory_kind kind, bool since_mark);
+
+/* kernel_chains_profiler.c: the switch. Process context. */
+void kernel_chains_switch(bool on);
+
+/* kernel_chains_report.c */
+void report_print_kernel_chains(const struct report *report);
+/* Prints what has become live since the mark. */
+void report_print_kernel_leaks(const struct report *report);
+/* Prints each chain, folded, and its live bytes. */
+void report_print_kernel_stacks(void);
+/* Prints all chains, for JSON only. */
+void report_print_kernel_chain_records(void);
+
+#endif

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Prints the kernel's memory by call chain: the tables of a report, what programs have left behind,
+ * call chains for flame graphs, and all chains as JSON.
+ */
+
+#include "kernel_chains.h"
+
+#include "../table.h"
+
+enum {
+	LIVE_BYTES,
+	PERCENT,
+	NR_LIVE,
+	BYTES,
+	NR,
+	FREED_BYTES,
+	NR_FREED,
+	PEAK_BYTES,
+	SIZE,
+	COMM,
+	PLACE,
+	NR_COLUMNS,
+};
+
+static const struct column columns[NR_COLUMNS] = {
+	[LIVE_BYTES] = { "live.bytes", "live_bytes", COLUMN_COUNT, 14, .total = TOTAL_SUM },
+	[PERCENT] = { "% live", NULL, COLUMN_PERCENT, 7 },
+	[NR_LIVE] = { "live", "live_objects", COLUMN_COUNT, 10, .total = TOTAL_SUM },
+	[BYTES] = { "allocated.bytes", "allocated_bytes", COLUMN_COUNT, 16, .total = TOTAL_SUM },
+	[NR] = { "allocated", "allocated_objects", COLUMN_COUNT, 10, .total = TOTAL_SUM },
+	[FREED_BYTES] = { NULL, "freed_bytes", COLUMN_COUNT },
+	[NR_FREED] = { NULL, "freed_objects", COLUMN_COUNT },
+	[PEAK_BYTES] = { "peak.bytes", "peak_bytes", COLUMN_COUNT, 14, .total = TOTAL_SUM },
+	[SIZE] = { "size", "size_bytes", COLUMN_COUNT, 8 },
+	[COMM] = { "program", "comm", COLUMN_TEXT, 15, .total = TOTAL_LABEL, .left = true },
+	[PLACE] = { "allocated in", "place", COLUMN_TEXT, 16, .left = true },
+};
+
+#define PLACE_BYTES 240
+#define MAX_CALLERS 4
+#define BEFORE	    "[before switch-on]"
+
+static const char *const kind_names[MEMORY_NR_KINDS] = {
+	[MEMORY_PAGES] = "pages",
+	[MEMORY_KMALLOC] = "kmalloc",
+};
+
+static void print_comm(char text[17], const struct kernel_chain *chain)
+{
+	memcpy(text, chain->comm, 16);
+	text[16] = '\0';
+	report_make_printable(text);
+}
+
+/* Copies the name of the function of a frame, or its address. */
+static void print_frame(char *text, size_t size, const struct kernel_chain *chain, u32 frame)
+{
+	u64 start;
+
+	if (!os_symbol_lookup(chain->pcs[frame] - 1, &start, text, size))
+		os_snprintf(text, size, "%#lx", chain->pcs[frame]);
+}
+
+/*
+ * Copies the site and its callers: "a (file.c:7) < b < c". The allocators are left out, and the
+ * function that has the site, unless it is a part of its caller.
+ */
+static void print_place(char text[PLACE_BYTES], const struct kernel_chain *chain)
+{
+	const struct profile_memory_site *site = chain->site;
+	size_t len = os_snprintf(text, PLACE_BYTES, "%s (%s:%u)", site->function, site->file,
+				 site->line);
+	char name[OS_SYMBOL_BYTES];
+	u32 nr = 0;
+
+	for (u32 i = 0; i < chain->nr_pcs && nr < MAX_CALLERS; i++) {
+		print_frame(name, sizeof(name), chain, i);
+		if (!nr && (os_is_allocator(name) || !strcmp(name, site->function)))
+			continue;
+		len += os_snprintf(text + len, PLACE_BYTES - len, " < %s", name);
+		if (len >= PLACE_BYTES - 1)
+			break;
+		nr++;
+	}
+}
+
+/* Sets the cells of a row, without names. */
+static void set_sums(struct cell *cells, const struct kernel_chain_row *row)
+{
+	const struct memory_sums *sums = &row->sums;
+
+	cells[LIVE_BYTES] = cell_nr(sums->live_bytes);
+	cells[PERCENT] = cell_percent(sums->live_bytes, kernel_chain_view.all.live_bytes);
+	cells[NR_LIVE] = cell_nr(sums->nr_live);
+	cells[BYTES] = cell_nr(sums->bytes);
+	cells[NR] = cell_nr(sums->nr);
+	cells[FREED_BYTES] = cell_nr(sums->bytes - sums->live_bytes);
+	cells[NR_FREED] = cell_nr(sums->nr - sums->nr_live);
+	cells[PEAK_BYTES] = cell_nr(row->peak_bytes);
+	cells[SIZE] = row->chain ? cell_nr(memory_size_bytes(row->chain->size)) : cell_dash();
+}
+
+static void print_row(const struct kernel_chain_row *row)
+{
+	struct cell cells[NR_COLUMNS];
+	char comm[17], place[PLACE_BYTES];
+
+	set_sums(cells, row);
+	if (row->chain) {
+		print_comm(comm, row->chain);
+		print_place(place, row->chain);
+	}
+	cells[COMM] = row->chain ? cell_text(comm) : cell_dash();
+	cells[PLACE] = cell_text(row->chain ? place : BEFORE);
+	table_row(cells);
+}
+
+static void print_lost(void)
+{
+	u64 nr = kernel_chains_read_lost();
+
+	if (nr)
+		table_note("no room for the call chains of %lu allocations: %s has them", nr,
+			   BEFORE);
+}
+
+static void print_table(enum memory_kind kind, const struct report *report)
+{
+	const struct table table = TABLE(columns, .top = report->top);
+
+	kernel_chains_make_view(kind, false);
+	table_begin(&table, "Kernel Memory: %s by call chain", kind_names[kind]);
+	table_head();
+	for (u32 i = 0; i < kernel_chain_view.nr_rows; i++)
+		print_row(&kernel_chain_view.rows[i]);
+	table_end();
+	table_note_others(table_nr_others(), table_others_sum(LIVE_BYTES), "live bytes");
+	table_note("live in all: %lu bytes; the allocator counts %lu",
+		   kernel_chain_view.all.live_bytes, kernel_chain_view.allocator_bytes);
+}
+
+/* Prints nothing if it was never on. */
+void report_print_kernel_chains(const struct report *report)
+{
+	struct off_snapshot off = off_time_since_reset(&kernel_chains_off_time);
+
+	if (!kernel_chain_view.rows)
+		return;
+	for (enum memory_kind kind = 0; kind < MEMORY_NR_KINDS; kind++)
+		print_table(kind, report);
+	print_lost();
+	report_print_off("recording of the kernel's call chains", "off", &off);
+}
+
+void report_print_kernel_leaks(const struct report *report)
+{
+	const struct table table = TABLE(columns, .top = report->top);
+
+	if (!kernel_chain_view.rows)
+		return;
+	kernel_chains_make_view(MEMORY_KERNEL, true);
+	table_begin_top(&table, "Kernel Memory: left behind", report->top);
+	table_note("live now, and not when the run began, by call chain");
+	table_head();
+	for (u32 i = 0; i < kernel_chain_view.nr_rows; i++)
+		print_row(&kernel_chain_view.rows[i]);
+	table_end();
+	table_note_others(table_nr_others(), table_others_sum(LIVE_BYTES), "live bytes");
+	print_lost();
+}
+
+void report_print_kernel_stacks(void)
+{
+	char comm[17], frame[OS_SYMBOL_BYTES];
+
+	for (enum memory_kind kind = 0; kind < MEMORY_NR_KINDS; kind++) {
+		kernel_chains_make_view(kind, false);
+		for (u32 i = 0; i < kernel_chain_view.nr_rows; i++) {
+			const struct kernel_chain_row *row = &kernel_chain_view.rows[i];
+			const struct kernel_chain *chain = row->chain;
+
+			report_printf("%s", kind_names[kind]);
+			if (chain) {
+				print_comm(comm, chain);
+				report_make_foldable(comm);
+				report_printf(";%s", comm);
+				for (u32 at = chain->nr_pcs; at--;) {
+					print_frame(frame, sizeof(frame), chain, at);
+					report_printf(";%s", frame);
+				}
+			} else {
+				report_printf(";[before_switch-on]");
+			}
+			report_printf(" %lu\n", row->sums.live_bytes);
+		}
+	}
+}
+
+enum {
+	R_ALLOCATOR = PLACE + 1,
+	R_KERNEL,
+	R_NR_COLUMNS,
+};
+
+static const struct column record_columns[R_NR_COLUMNS] = {
+	[LIVE_BYTES] = { NULL, "live_bytes", COLUMN_COUNT },
+	[PERCENT] = { NULL, NULL, COLUMN_PERCENT },
+	[NR_LIVE] = { NULL, "live_objects", COLUMN_COUNT },
+	[BYTES] = { NULL, "allocated_bytes", COLUMN_COUNT },
+	[NR] = { NULL, "allocated_objects", COLUMN_COUNT },
+	[FREED_BYTES] = { NULL, "freed_bytes", COLUMN_COUNT },
+	[NR_FREED] = { NULL, "freed_objects", COLUMN_COUNT },
+	[PEAK_BYTES] = { NULL, "peak_bytes", COLUMN_COUNT },
+	[SIZE] = { NULL, "size_bytes", COLUMN_COUNT },
+	[COMM] = { NULL, "comm", COLUMN_TEXT },
+	[PLACE] = { NULL, "place", COLUMN_TEXT },
+	[R_ALLOCATOR] = { NULL, "allocator", COLUMN_TEXT },
+	[R_KERNEL] = { NULL, "kernel", COLUMN_ADDRESSES },
+};
+
+static void print_record(const struct kernel_chain_row *row, enum memory_kind kind)
+{
+	const struct kernel_chain *chain = row->chain;
+	struct cell cells[R_NR_COLUMNS];
+	char comm[17], place[PLACE_BYTES];
+
+	set_sums(cells, row);
+	if (chain) {
+		print_comm(comm, chain);
+		os_snprintf(place, sizeof(place), "%s (%s:%u)", chain->site->function,
+			    chain->site->file, chain->site->line);
+	}
+	cells[COMM] = chain ? cell_text(comm) : cell_dash();
+	cells[PLACE] = cell_text(chain ? place : BEFORE);
+	cells[R_ALLOCATOR] = cell_text(kind_names[kind]);
+	cells[R_KERNEL] = chain ? cell_addresses(chain->pcs, chain->nr_pcs) : cell_dash();
+	table_row(cells);
+}
+
+void report_print_kernel_chain_records(void)
+{
+	const struct table table = TABLE(record_columns);
+
+	table_begin(&table, "Kernel memory by call chain");
+	for (enum memory_kind kind = 0; kind < MEMORY_NR_KINDS; kind++) {
+		kernel_chains_make_view(kind, false);
+		for (u32 i = 0; i < kernel_chain_view.nr_rows; i++)
+			print_record(&kernel_chain_view.rows[i], kind);
+	}
+	table_end_without_total();
+	print_lost();
+}

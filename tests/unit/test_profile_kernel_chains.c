@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The kernel's memory by call chain: counters, sites, programs, and a table that is full. */
+
+#include "unit.h"
+
+#include "../../kernel/profile/memory/kernel_chains.h"
+
+#include <profile/memory.h>
+
+u64 host_page_bytes, host_kmalloc_bytes; /* the allocators' own counts */
+
+static OS_DEFINE_PER_CPU(u64[2 * PROFILE_MEMORY_SIZES], objects);
+static OS_DEFINE_PER_CPU(u64[2 * PROFILE_MEMORY_ORDERS], pages);
+#define OWN PROFILE_MEMORY_OF_KERNEL
+#define SITE(name, counts, first, nr)                                                   \
+	static const struct profile_memory_site name pf_used pf_section("memory_sites") \
+		pf_aligned(8) = { counts, "file.c", #name, 7, first, nr, OWN }
+SITE(object_site, objects, 0, PROFILE_MEMORY_SIZES);
+SITE(page_site, pages, PROFILE_MEMORY_CLASSES, PROFILE_MEMORY_ORDERS);
+
+static u32 nr_walks;
+
+static void count_walk(void)
+{
+	nr_walks++;
+}
+
+/* The current task allocates in a chain of three functions. Returns the counter. */
+static u64 *allocate(u64 *count, u64 caller)
+{
+	u64 callers[] = { caller, 0xffffffff81005000 };
+	u64 *found = count;
+
+	host_here =
+		(struct pt_regs){ .pc = 0xffffffff81001000, .callers = callers, .nr_callers = 2 };
+	profile_memory_find_counter(found);
+	os_this_cpu_inc(*found);
+	return found;
+}
+
+static void free_object(u64 *count, u32 nr_sizes)
+{
+	os_this_cpu_inc(count[nr_sizes]);
+}
+
+static const struct kernel_chain_row *row_of(enum memory_kind kind, const char *comm, u64 caller)
+{
+	kernel_chains_make_view(kind, false);
+	for (u32 i = 0; i < kernel_chain_view.nr_rows; i++) {
+		const struct kernel_chain_row *row = &kernel_chain_view.rows[i];
+
+		if (row->chain && !strcmp((const char *)row->chain->comm, comm) &&
+		    row->chain->pcs[1] == caller)
+			return row;
+	}
+	return NULL;
+}
+
+static int begin(void **state)
+{
+	kernel_chains_switch(true);
+	strcpy(host_comm, "program");
+	host_irq_depth = 0;
+	host_on_walk = count_walk;
+	nr_walks = 0;
+	return 0;
+}
+
+static void a_chain_has_a_counter(void **state)
+{
+	u64 *one = allocate(&objects[3], 0x1001), *again = allocate(&objects[3], 0x1001);
+	u64 *other_caller = allocate(&objects[3], 0x1002),
+	    *other_size = allocate(&objects[4], 0x1001);
+	const struct kernel_chain_row *row;
+
+	assert_ptr_equal(one, again);
+	assert_int_equal(nr_walks, 3); /* the second one is compared only */
+	assert_ptr_not_equal(one, other_caller);
+	assert_ptr_not_equal(one, other_size);
+	host_cpu = 1;
+	free_object(one, PROFILE_MEMORY_SIZES);
+	host_cpu = 0;
+	row = row_of(MEMORY_KMALLOC, "program", 0x1002);
+	assert_non_null(row);
+	assert_int_equal(row->sums.nr_live, 1);
+	assert_int_equal(row->chain->size, 3);
+	assert_ptr_equal(row->chain->site, &object_site);
+	assert_int_equal(memory_site_live_bytes(&object_site),
+			 2 * memory_size_bytes(3) + memory_size_bytes(4));
+	assert_int_equal(kernel_chain_view.all.live_bytes, memory_site_live_bytes(&object_site));
+}
+
+static void programs_and_interrupts_are_apart(void **state)
+{
+	u64 *one = allocate(&pages[2], 0x2001), *other, *in_interrupt;
+
+	strcpy(host_comm, "other");
+	other = allocate(&pages[2], 0x2001);
+	host_irq_depth = 1;
+	in_interrupt = allocate(&pages[2], 0x2001);
+	assert_ptr_not_equal(one, other);
+	assert_ptr_not_equal(other, in_interrupt);
+	assert_int_equal(row_of(MEMORY_PAGES, "[interrupt]", 0x2001)->sums.live_bytes,
+			 4 * OS_PAGE_BYTES);
+	free_object(in_interrupt, PROFILE_MEMORY_ORDERS);
+	assert_int_equal(row_of(MEMORY_PAGES, "[interrupt]", 0x2001)->sums.live_bytes, 0);
+	assert_int_equal(row_of(MEMORY_PAGES, "other", 0x2001)->sums.nr_live, 1);
+}
+
+/* What was allocated while it was off is in one row, and its free as well. */
+static void off_is_a_row(void **state)
+{
+	const struct kernel_chain_row *row = NULL;
+	u64 *before;
+
+	kernel_chains_switch(false);
+	before = allocate(&objects[5], 0x3001);
+	assert_ptr_equal(before, &objects[5]);
+	kernel_chains_switch(true);
+	kernel_chains_make_view(MEMORY_KMALLOC, false);
+	for (u32 i = 0; i < kernel_chain_view.nr_rows; i++) {
+		if (!kernel_chain_view.rows[i].chain)
+			row = &kernel_chain_view.rows[i];
+	}
+	assert_non_null(row);
+	assert_int_equal(row->sums.live_bytes, memory_size_bytes(5));
+	free_object(before, PROFILE_MEMORY_SIZES);
+	assert_int_equal(kernel_chains_read_lost(), 0);
+}
+
+static void growth_since_the_mark(void **state)
+{
+	u64 *count = allocate(&objects[6], 0x4001);
+
+	memory_mark();
+	kernel_chains_make_view(MEMORY_KERNEL, true);
+	assert_int_equal(kernel_chain_view.nr_rows, 0);
+	assert_ptr_equal(allocate(&objects[6], 0x4001), count);
+	kernel_chains_make_view(MEMORY_KERNEL, true);
+	assert_int_equal(kernel_chain_view.nr_rows, 1);
+	assert_int_equal(kernel_chain_view.rows[0].sums.nr_live, 1);
+	free_object(count, PROFILE_MEMORY_SIZES);
+	kernel_chains_make_view(MEMORY_KERNEL, true);
+	assert_int_equal(kernel_chain_view.nr_rows, 0);
+}
+
+/* A peak that is gone is known by chain, too. */
+static void peak_of_a_chain(void **state)
+{
+	u64 *count;
+
+	host_page_bytes = 1 << 20;
+	memory_mark();
+	count = allocate(&pages[8], 0x5001);
+	profile_memory_note_peak(100000);
+	free_object(count, PROFILE_MEMORY_ORDERS);
+	assert_int_equal(row_of(MEMORY_PAGES, "program", 0x5001)->peak_bytes, OS_PAGE_BYTES << 8);
+	assert_int_equal(row_of(MEMORY_PAGES, "program", 0x5001)->sums.live_bytes, 0);
+}
+
+/* Last: what is left is for all programs together. Then allocations are counted at their site. */
+static void a_full_table_loses_no_byte(void **state)
+{
+	u64 live = memory_site_live_bytes(&object_site), nr = 0;
+
+	for (u64 i = 0; i < 2 * MEMORY_OBJECT_CHAINS; i++, nr++)
+		allocate(&objects[0], 0x100000 + i);
+	assert_int_equal(memory_site_live_bytes(&object_site) - live, nr * memory_size_bytes(0));
+	kernel_chains_make_view(MEMORY_KMALLOC, false);
+	assert_int_equal(kernel_chain_view.all.live_bytes, memory_site_live_bytes(&object_site));
+	assert_int_equal(kernel_chain_view.nr_rows, MEMORY_OBJECT_CHAINS + 1);
+	assert_in_range(kernel_chains_read_lost(), MEMORY_OBJECT_CHAINS,
+			MEMORY_OBJECT_CHAINS + 100);
+	assert_non_null(row_of(MEMORY_KMALLOC, "program", 0x100000));
+	assert_non_null(
+		row_of(MEMORY_KMALLOC, "[others]", 0x100000 + MEMORY_OBJECT_CHAINS * 9 / 10));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(a_chain_has_a_counter, begin),
+		cmocka_unit_test_setup(programs_and_interrupts_are_apart, begin),
+		cmocka_unit_test_setup(off_is_a_row, begin),
+		cmocka_unit_test_setup(growth_since_the_mark, begin),
+		cmocka_unit_test_setup(peak_of_a_chain, begin),
+		cmocka_unit_test_setup(a_full_table_loses_no_byte, begin),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
