@@ -8,7 +8,9 @@
 
 #include <lego/selftest.h>
 
+#ifdef CONFIG_PROFILE_MEMORY_CHAINS
 #include "../../kernel/profile/memory/kernel_chains.h"
+#endif
 
 #include <lego/boot.h>
 #include <lego/errno.h>
