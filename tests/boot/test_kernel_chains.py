@@ -37,7 +37,7 @@ def test_rows(files):
     assert len(found) == 4 and all(ours == theirs for ours, theirs in found)  # text and JSON
     tables = json_tables(files)
     for kind in KINDS:
-        rows = tables[f"Kernel Memory: {kind} by call chain"]
+        rows = tables[f"Kernel Memory: {kind} by call chain (all)"]
         (before,) = [row for row in rows if row["place"] == BEFORE]
         assert before["comm"] is None and before["live_bytes"] > 1 << 20
         live = [row["live_bytes"] for row in rows]
@@ -51,7 +51,7 @@ def test_rows(files):
 
 def test_chain_and_program(files):
     """The file's pages are of the program that wrote it, with the callers of the allocator."""
-    rows = json_tables(files)["Kernel Memory: pages by call chain"]
+    rows = json_tables(files)["Kernel Memory: pages by call chain (all)"]
     (row,) = [row for row in rows if row["comm"] == "head" and row["live_objects"] > 200]
     assert row["live_bytes"] == 245 * 4096
     place = r"fill_hole \(kernel/fs/data.c:\d+\) < \w+ < inode_write < transfer_at < rw_transfer"
@@ -63,7 +63,7 @@ def test_chain_and_program(files):
 
 def test_stores_have_what_tables_have(files):
     tables = json_tables(files)
-    rows = [row for kind in KINDS for row in tables[f"Kernel Memory: {kind} by call chain"]]
+    rows = [row for kind in KINDS for row in tables[f"Kernel Memory: {kind} by call chain (all)"]]
     stored = tables["Kernel memory by call chain"]
     assert abs(len(stored) - len(rows)) < 20  # reading the first file allocates, too
     assert all((row["kernel"] is None) == (row["place"] == BEFORE) for row in stored)

@@ -128,9 +128,11 @@ static void print_lost(void)
 static void print_table(enum memory_kind kind, const struct report *report)
 {
 	const struct table table = TABLE(columns, .top = report->top);
+	char title[64];
 
 	kernel_chains_make_view(kind, false);
-	table_begin(&table, "Kernel Memory: %s by call chain", kind_names[kind]);
+	os_snprintf(title, sizeof(title), "Kernel Memory: %s by call chain", kind_names[kind]);
+	table_begin_top(&table, title, report->top);
 	table_head();
 	for (u32 i = 0; i < kernel_chain_view.nr_rows; i++)
 		print_row(&kernel_chain_view.rows[i]);
