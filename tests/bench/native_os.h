@@ -15,6 +15,8 @@
 #include <asm/static_key.h>
 #include <asm/tsc.h>
 
+#define PROFILE_PORT_API 1
+
 typedef struct task os_task_t;
 typedef struct process os_process_t;
 typedef struct pt_regs os_regs_t;
@@ -26,17 +28,23 @@ typedef struct pt_regs os_regs_t;
 #define OS_PER_CPU(type)	       __typeof__(type)
 #define OS_EACH_CPU(...)	       __VA_ARGS__
 #define os_local(name)		       (name)
-#define os_this_cpu_read(var)	       this_cpu_read(var)
-#define os_this_cpu_write(var, value)  this_cpu_write(var, value)
-#define os_this_cpu_add(var, n)	       this_cpu_add(var, n)
-#define os_this_cpu_inc(var)	       this_cpu_inc(var)
-#define os_this_cpu_plus(var, value)   this_cpu_plus(var, value)
-#define os_this_cpu_above(var, value)  this_cpu_above(var, value)
-#define os_this_cpu_below(var, value)  this_cpu_below(var, value)
+/* Points here are of one thread for each CPU, and nobody reads the counts of another one. */
+#define os_per_cpu(name, cpu)	      (name)
+#define os_this_cpu_ptr(ptr)	      this_cpu_ptr(ptr)
+#define os_cpu()		      0
+#define os_this_cpu_read(var)	      this_cpu_read(var)
+#define os_this_cpu_write(var, value) this_cpu_write(var, value)
+#define os_this_cpu_add(var, n)	      this_cpu_add(var, n)
+#define os_this_cpu_inc(var)	      this_cpu_inc(var)
+#define os_this_cpu_plus(var, value)  this_cpu_plus(var, value)
+#define os_this_cpu_above(var, value) this_cpu_above(var, value)
+#define os_this_cpu_below(var, value) this_cpu_below(var, value)
 
 typedef struct static_key os_key_t;
 #define os_key_on(key) static_key_on(key)
 
+#define os_cycles()		     rdtsc()
+#define os_current_profile()	     ((struct profile_task *)NULL)
 #define os_clock_begin()	     point_clock_begin()
 #define os_clock_end()		     point_clock_end()
 #define os_add(var, n)		     point_add(var, n)

@@ -14,6 +14,7 @@ from harness import BUILD, ROOT
 
 sys.path.insert(0, str(ROOT / "tests/bench"))
 import kernel_bound  # noqa: E402
+import native_programs  # noqa: E402
 
 CHECKERS = [
     "badelf",
@@ -244,6 +245,12 @@ def test_bench_kernel(boot):
     assert found == {*kernel_bound.LINUX_COSTS, *kernel_bound.LIMITS, *kernel_bound.PROFILER_LIMITS}
     for operation in kernel_bound.SCALED:
         boot("bench-kernel", 2, operation, 2, smp=2)
+
+
+def test_native_bench_builds(builds, tmp_path):
+    """What os_hooks.h asks of a kernel, the programs on this machine define, too."""
+    for program in native_programs.build(builds.kernel().parent, tmp_path):
+        assert program.is_file()
 
 
 WORD = re.compile(rb"[A-Za-z0-9_\x80-\xff]+")
