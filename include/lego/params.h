@@ -31,7 +31,7 @@ void params_parse(const char *cmdline);
 int parse_u64(const char *text, u64 *value);
 
 /* The words after " -- ", split at spaces, ended by NULL; argv[0] is init's path. */
-#define MAX_INIT_ARGS 32
+#define MAX_INIT_ARGS 64
 extern const char *init_argv[MAX_INIT_ARGS + 2];
 
 #endif
