@@ -50,7 +50,7 @@ static u32 first_of_site[MEMORY_MAX_SITES];  /* likewise */
 os_key_t profile_kernel_chains_key;
 struct profile_off_time kernel_chains_off_time;
 
-static const struct profile_memory_site *site_of(const u64 *count)
+static const struct profile_memory_site *site_of(const OS_PER_CPU(u64) * count)
 {
 	const struct profile_memory_site *site = __start_memory_sites;
 
@@ -66,7 +66,8 @@ static void init_chain(struct kernel_chain *chain, u32 i, bool of_pages)
 	u32 nr_sizes = of_pages ? PROFILE_MEMORY_ORDERS : PROFILE_MEMORY_SIZES;
 	u32 block = i / nr_sizes, at = i % nr_sizes;
 
-	chain->count = of_pages ? &page_counts[block][at] : &object_counts[block][at];
+	chain->count = of_pages ? (void *)&os_local(page_counts)[block][at] :
+				  (void *)&os_local(object_counts)[block][at];
 	chain->size = chain->site->first_size + (chain->site_count - chain->site->counts);
 }
 
@@ -146,8 +147,9 @@ static bool are_scarce(void)
 }
 
 /* Slow path: the recent chain does not match. Walks the stack and looks the chain up. */
-static pf_noinline const struct kernel_chain *
-walk_allocation(u64 *count, u64 task_key, const os_regs_t *regs, struct recent *recent)
+static pf_noinline const struct kernel_chain *walk_allocation(const OS_PER_CPU(u64) * count,
+							      u64 task_key, const os_regs_t *regs,
+							      struct recent *recent)
 {
 	u32 depth = task_key ? KERNEL_CHAIN_DEPTH : INTERRUPT_DEPTH;
 	struct kernel_chain key = { .site_count = count, .comm = { 0 } };
@@ -168,8 +170,9 @@ walk_allocation(u64 *count, u64 task_key, const os_regs_t *regs, struct recent *
 	return chain;
 }
 
-pf_noinline u64 *profile_memory_find_chain(u64 *count)
+pf_noinline u64 *profile_memory_find_chain(u64 *site_count)
 {
+	const OS_PER_CPU(u64) *count = (const void *)site_count;
 	struct kernel_chains_cpu *c = os_this_cpu_ptr(&os_local(kernel_chains_cpus));
 	u64 task_key = os_irq_depth() ? 0 : os_task_key(os_current_task()), hash;
 	const struct kernel_chain *chain;
@@ -184,23 +187,28 @@ pf_noinline u64 *profile_memory_find_chain(u64 *count)
 	if (pf_likely(chain && recent->task_key == task_key && chain->site_count == count &&
 		      chain->pcs[0] == os_regs_pc(&regs) &&
 		      os_stack_matches_kernel(&regs, chain->pcs, chain->nr_pcs)))
-		return chain->count;
+		return (u64 *)chain->count;
 	chain = walk_allocation(count, task_key, &regs, recent);
 	if (chain)
-		return chain->count;
+		return (u64 *)chain->count;
 	c->nr_lost++;
-	return count;
+	return site_count;
 }
 
 void kernel_chains_init(void)
 {
+	u64 *peak_bytes = os_zalloc(MEMORY_CHAINS * sizeof(*peak_bytes));
+
 	chains = os_zalloc(MEMORY_CHAINS * sizeof(*chains));
 	slots = os_zalloc(PF_BIT(LOG2_SLOTS) * sizeof(*slots));
 	kernel_chain_view_init();
-	if (chains && slots)
+	if (chains && slots && peak_bytes) {
+		memory_peak_keep_chains(peak_bytes);
 		return;
+	}
 	os_printk("profile: no memory for the call chains of the kernel's memory\n");
 	/* Without slots, all is counted at its site, and as lost. */
+	os_free(peak_bytes);
 	os_free(chains);
 	os_free(slots);
 	chains = NULL;

@@ -19,12 +19,12 @@
  */
 struct kernel_chain {
 	/* The key, compared whole. */
-	u64 *site_count;
+	const OS_PER_CPU(u64) * site_count;
 	u64 comm[2]; /* the task's name, or "[interrupt]", or "[others]" */
 	u64 nr_pcs;
 	u64 pcs[KERNEL_CHAIN_DEPTH]; /* return addresses, innermost first; then zeros */
 	/* What follows from it. */
-	u64 *count; /* allocations; the frees follow as behind a site's counter */
+	OS_PER_CPU(u64) * count; /* allocations; the frees follow as behind a site's counter */
 	const struct profile_memory_site *site;
 	u32 size;
 	u32 next_of_site;	   /* the next chain of this site, as a number from 1 on; 0: none */

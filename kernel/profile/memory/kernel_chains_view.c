@@ -9,10 +9,14 @@
 
 struct kernel_chain_view kernel_chain_view;
 static struct memory_peak peak;
+static u64 *peak_bytes; /* of each call chain, by its number */
 
 void kernel_chain_view_init(void)
 {
-	kernel_chain_view.rows = os_zalloc((MEMORY_CHAINS + 1) * sizeof(struct kernel_chain_row));
+	peak_bytes = os_zalloc(MEMORY_CHAINS * sizeof(*peak_bytes));
+	if (peak_bytes)
+		kernel_chain_view.rows =
+			os_zalloc((MEMORY_CHAINS + 1) * sizeof(struct kernel_chain_row));
 }
 
 static void add_row(const struct kernel_chain_row *row)
@@ -45,7 +49,7 @@ static u64 add_chains(const struct profile_memory_site *site, bool peak_is_over,
 	while ((chain = memory_next_chain(site, chain))) {
 		struct kernel_chain_row row = { chain, kernel_chain_sums(chain), 0 };
 
-		row.peak_bytes = peak_is_over ? peak.chain_bytes[kernel_chain_number(chain)] :
+		row.peak_bytes = peak_is_over ? peak_bytes[kernel_chain_number(chain)] :
 						row.sums.live_bytes;
 		bytes += row.peak_bytes;
 		if (since_mark)
@@ -69,7 +73,7 @@ static int compare_rows(const void *a_, const void *b_)
 void kernel_chains_make_view(enum memory_kind kind, bool since_mark)
 {
 	struct kernel_chain_row before = { 0 };
-	bool peak_is_over = memory_peak_is_over(&peak);
+	bool peak_is_over = memory_peak_is_over(&peak, peak_bytes);
 	const struct profile_memory_site *site;
 
 	kernel_chain_view.nr_rows = 0;

@@ -47,14 +47,13 @@ struct memory_row {
 #define MEMORY_CHAINS (MEMORY_OBJECT_CHAINS + MEMORY_PAGE_CHAINS)
 
 /*
- * The live bytes of each site when most pages were in use since the mark, by site number; then
- * those of each call chain, by its number. Sites without room are left out.
+ * The live bytes of each site when most pages were in use since the mark, by site number. Sites
+ * without room are left out.
  */
 struct memory_peak {
 	u64 page_bytes; /* of all pages */
 	u64 slab_bytes; /* of the pages of kmalloc, when its sites were added up */
 	u64 live_bytes[MEMORY_MAX_SITES]; /* with those of the site's chains */
-	u64 chain_bytes[MEMORY_CHAINS];
 };
 
 struct memory_snapshot {
@@ -76,9 +75,9 @@ u64 memory_allocator_bytes(enum memory_kind kind);
 bool memory_is_of_kind(const struct profile_memory_site *site, enum memory_kind kind);
 /*
  * Copies the peak. Returns false if more is live now than at the last peak that was kept: then now
- * is the peak. Same contexts as memory_snapshot().
+ * is the peak. Same contexts as memory_snapshot(). chain_bytes: as in memory_peak_copy().
  */
-bool memory_peak_is_over(struct memory_peak *peak);
+bool memory_peak_is_over(struct memory_peak *peak, u64 *chain_bytes);
 
 /*
  * Adds up one kind of memory, sorted by live bytes. Allocates nothing. Any context, also a panic.
@@ -99,7 +98,7 @@ void memory_mark(void);
  * Returns the sums of a counter, in which allocations of one size are counted. The counter of their
  * frees is nr_sizes further.
  */
-struct memory_sums memory_sum_count(const u64 *count, u32 nr_sizes, u32 size);
+struct memory_sums memory_sum_count(const OS_PER_CPU(u64) * count, u32 nr_sizes, u32 size);
 void memory_add_sums(struct memory_sums *to, const struct memory_sums *sums);
 /* Returns the sums of a site's own counters, which are not those of its chains. */
 struct memory_sums memory_sum_site_alone(const struct profile_memory_site *site);
@@ -133,8 +132,13 @@ static inline bool memory_is_of_pages(const struct profile_memory_site *site)
 	return site->first_size;
 }
 
-/* peak.c: copies the peak, to within a 32nd (see there). Any context but NMI. */
-void memory_peak_copy(struct memory_peak *peak);
+/*
+ * peak.c: copies the peak, to within a 32nd (see there). chain_bytes: gets what was live then of
+ * each call chain, by its number, if that was kept; may be NULL. Any context but NMI.
+ */
+void memory_peak_copy(struct memory_peak *peak, u64 *chain_bytes);
+/* From now on, keeps the peak of each call chain, too, in MEMORY_CHAINS words. */
+void memory_peak_keep_chains(u64 *chain_bytes);
 /* Forgets the peak: what is live now is the most. Like memory_mark(). */
 void memory_peak_restart(void);
 

@@ -18,6 +18,7 @@
 #define SITES_AT_ONCE 16
 
 static struct memory_peak kept;
+static u64 *kept_chains; /* of each call chain, by its number; NULL: none has been recorded */
 static u64 seq;
 static bool is_writing;			 /* one CPU at a time: the words below, and those above */
 static u64 peak_pages;			 /* in use at the peak */
@@ -39,7 +40,7 @@ static void add_up_site(u32 i)
 	while ((chain = memory_next_chain(site, chain))) {
 		u64 of_chain = kernel_chain_sums(chain).live_bytes;
 
-		kept.chain_bytes[kernel_chain_number(chain)] = of_chain;
+		kept_chains[kernel_chain_number(chain)] = of_chain;
 		bytes += of_chain;
 	}
 	kept.live_bytes[i] = bytes;
@@ -147,8 +148,18 @@ void memory_peak_restart(void)
 		lock_and_keep(false);
 }
 
-void memory_peak_copy(struct memory_peak *peak)
+void memory_peak_keep_chains(u64 *chain_bytes)
 {
-	SEQ_COPY(&seq)
+	pf_store_release(&kept_chains, chain_bytes);
+}
+
+void memory_peak_copy(struct memory_peak *peak, u64 *chain_bytes)
+{
+	const u64 *chains = chain_bytes ? pf_load_acquire(&kept_chains) : NULL;
+
+	SEQ_COPY(&seq) {
 		*peak = kept;
+		if (chains)
+			memcpy(chain_bytes, chains, MEMORY_CHAINS * sizeof(*chains));
+	}
 }

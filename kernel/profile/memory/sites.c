@@ -29,7 +29,7 @@ void memory_add_sums(struct memory_sums *to, const struct memory_sums *sums)
  * Frees are read before allocations: what is freed was allocated before, so live objects are never
  * negative.
  */
-struct memory_sums memory_sum_count(const u64 *count, u32 nr_sizes, u32 size)
+struct memory_sums memory_sum_count(const OS_PER_CPU(u64) * count, u32 nr_sizes, u32 size)
 {
 	u64 bytes = memory_size_bytes(size), nr = 0, nr_freed = 0;
 	u32 cpu;
@@ -102,12 +102,12 @@ u64 memory_site_live_bytes(const struct profile_memory_site *site)
 	return sum_site(site, NULL).live_bytes;
 }
 
-bool memory_peak_is_over(struct memory_peak *peak)
+bool memory_peak_is_over(struct memory_peak *peak, u64 *chain_bytes)
 {
 	const struct profile_memory_site *site;
 	u64 page_bytes = 0;
 
-	memory_peak_copy(peak);
+	memory_peak_copy(peak, chain_bytes);
 	for (site = __start_memory_sites; site < __stop_memory_sites; site++)
 		page_bytes += memory_is_of_pages(site) ? memory_site_live_bytes(site) : 0;
 	return page_bytes < peak->page_bytes;
@@ -115,7 +115,7 @@ bool memory_peak_is_over(struct memory_peak *peak)
 
 static void read_peak(struct memory_snapshot *snap)
 {
-	snap->peak_is_now = !memory_peak_is_over(&snap->peak);
+	snap->peak_is_now = !memory_peak_is_over(&snap->peak, NULL);
 }
 
 static u64 peak_bytes(const struct memory_snapshot *snap, const struct memory_row *row)
