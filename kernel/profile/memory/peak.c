@@ -20,7 +20,7 @@
 static struct memory_peak kept;
 static u64 *kept_chains; /* of each call chain, by its number; NULL: none has been recorded */
 static u64 seq;
-static bool is_writing;			 /* one CPU at a time: the words below, and those above */
+static pf_flag_t is_writing;		 /* one CPU at a time: the words below, and those above */
 static u64 peak_pages;			 /* in use at the peak */
 static u32 next_site = MEMORY_MAX_SITES; /* the next site of kmalloc to be added up, if any */
 u64 profile_memory_next_peak = ~0ull;
