@@ -78,7 +78,8 @@ def boot(arch: str, append: str = "", cpus: int = NR_CPUS) -> Path:
     quiet = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
     done = subprocess.run(command, timeout=TIMEOUT_S, errors="replace", **quiet)
     log = done.stdout.replace("\r\n", "\n")
-    path = keep_log(f"{arch}_{cpus}_{append.split('=')[0] or 'plain'}", log)
+    # Each boot has a name of its own, as several run at once.
+    path = keep_log("_".join([arch, str(cpus), *re.findall(r"\w+", append)]), log)
     assert done.returncode == EXIT_CODES[arch], f"{log[-2000:]}{done.stderr}"
     assert report.check_log(log) == []
     return path
