@@ -382,7 +382,7 @@ void sched_inherit_policy(struct task *task, const struct task *parent);
 u64 sched_rr_interval_ns(const struct task *task);
 
 /*
- * Of each period, a CPU gives real-time tasks at most so much while others wait; -1: everything.
+ * The longest time that a CPU gives real-time tasks in each period while others wait; -1: all.
  */
 extern int sched_rt_period_us, sched_rt_runtime_us;
 

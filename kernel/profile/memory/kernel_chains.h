@@ -23,7 +23,7 @@ struct kernel_chain {
 	u64 comm[2]; /* the task's name, or "[interrupt]", or "[others]" */
 	u64 nr_pcs;
 	u64 pcs[KERNEL_CHAIN_DEPTH]; /* return addresses, innermost first; then zeros */
-	/* What follows from it. */
+	/* These follow from the key. */
 	OS_PER_CPU(u64) * count; /* allocations; the frees follow as behind a site's counter */
 	const struct profile_memory_site *site;
 	u32 size;
