@@ -29,7 +29,7 @@ import qemu
 DEMO = "profile.on_exit=run init=/bin/wordcount -- -t 46 /data/text"
 # The name, the kernel's folder below BUILD, and the command line.
 RUNS = (
-    ("tests in the kernel", "variants/selftest", "selftest=all"),
+    ("tests in the kernel", "variants/functions", "selftest=all"),
     ("demo, timer", "", f"profile.source=timer {DEMO}"),
     ("demo, NMIs", "", f"profile.source=nmi {DEMO}"),
 )

@@ -147,17 +147,13 @@ $(foreach g,$(sort $(foreach u,$(unit-y),$(unit-group-$u))),$(eval $(call unit-g
 .PHONY: unit
 unit: $(unit-programs)
 
-# The kernel with the tests of tests/kernel/. Tests build further variants in $(BUILD)/variants.
-.PHONY: selftest-kernel
-selftest-kernel:
-	$(Q)$(MAKE) BUILD=$(BUILD)/variants/selftest CONFIG=selftest vmlinux
-
 # A kernel with tail calls, whose call chains lack functions (tests/accuracy/).
 .PHONY: tail-call-kernel
 tail-call-kernel:
 	$(Q)$(MAKE) BUILD=$(BUILD)/variants/tail-calls CONFIG=tail-calls debug-info=-g0 vmlinux
 
-# A kernel that counts and traces its functions.
+# The kernel with the tests of tests/kernel/ and the profiler of functions. Tests build further
+# variants in $(BUILD)/variants.
 .PHONY: functions-kernel
 functions-kernel:
 	$(Q)$(MAKE) BUILD=$(BUILD)/variants/functions CONFIG=functions vmlinux
@@ -191,7 +187,7 @@ test-env := BUILD='$(BUILD)' MAKELEVEL= MFLAGS= MAKEFLAGS='$(if $(overrides),-- 
 test-summary = $(test-env) $(PYTHON) scripts/test-summary.py --build $(BUILD) \
 	--pytest-args='$(PYTEST_ARGS)'
 unit-suites = --unit $(unit-programs) --pytest $(wildcard tests/unit/test_*.py)
-boot-needs = $(vmlinux) selftest-kernel $(accuracy-tools) $(addprefix $(BUILD)/, \
+boot-needs = $(vmlinux) functions-kernel $(accuracy-tools) $(addprefix $(BUILD)/, \
 	$(addsuffix .cpio,accuracy initramfs tests diagnosis operations))
 
 .PHONY: test test-unit test-boot bench soak check-perf-proof
@@ -212,7 +208,7 @@ check-perf-proof:
 # What to run before each commit: two minutes on a built tree. All suites in one boot, and the demo,
 # an exact run, which must print the report in README.md.
 .PHONY: check lint
-check: $(unit-programs) $(vmlinux) selftest-kernel $(BUILD)/initramfs.cpio format-check lint
+check: $(unit-programs) $(vmlinux) functions-kernel $(BUILD)/initramfs.cpio format-check lint
 	@$(test-summary) $(unit-suites) 'tests/boot/test_selftest.py::test_all_suites[4]' \
 		tests/boot/test_readme.py
 
@@ -247,7 +243,7 @@ accuracy: $(accuracy-tools) $(vmlinux) tail-call-kernel functions-kernel $(BUILD
 
 # Tests and demo under KVM and emulated. The file it writes is for those who have no KVM.
 .PHONY: kvm-check
-kvm-check: $(vmlinux) selftest-kernel $(BUILD)/initramfs.cpio
+kvm-check: $(vmlinux) functions-kernel $(BUILD)/initramfs.cpio
 	@$(PYTHON) scripts/kvm_check.py $(BUILD)
 
 # Formatting.

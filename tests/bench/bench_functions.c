@@ -46,7 +46,8 @@ static notrace noinline void time_calls(const char *name)
 
 SELFTEST(bench, functions)
 {
-	ASSERT(functions_used);
+	if (!functions_used) /* with all suites; tests/bench/run would miss the lines */
+		return;
 	time_calls("count");
 	EXPECT_EQ(functions_count(false), 0);
 	time_calls("off");

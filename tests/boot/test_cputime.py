@@ -186,7 +186,7 @@ def test_counts_do_not_depend_on_profilers(boot):
     """getrusage() counts as many waits and page faults, whatever is compiled in or switched on."""
     off = "profile.strace=off profile.waits=off profile.heatmap=off profile.points=-*"
     storm = "profile.source=nmi profile.hz=20000 trace_event=*:*"
-    without = [("profile-none", ""), ("profile-sw", "")]
+    without = [("profile-none", ""), ("profile-sp", "")]
     counts = set()
     for variant, append in [(None, ""), (None, off), (None, storm), *without]:
         options = {"variant": variant, "append": f"profile.on_exit=none {append}"}

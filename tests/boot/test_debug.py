@@ -92,7 +92,7 @@ def test_misuse_of_memory_stops_the_kernel(boot, mode):
 
 def test_a_late_kill_is_explained(boot):
     """A lock that its thread waits for is held: the log has tasks, what CPUs run, and waits."""
-    options = dict(smp=2, icount=True, variant="selftest", append="crash=late-kill")
+    options = dict(smp=2, icount=True, variant="functions", append="crash=late-kill")
     log = boot("late-kills", 0, **options).log
     told = log[log.index("process 2: killed by signal 9 1 s ago, but has 1 threads yet") :]
     assert re.search(r" 2 late-kills +blocked .* mm->lock$", told, re.M)
@@ -101,7 +101,7 @@ def test_a_late_kill_is_explained(boot):
     assert "PASS: late-kills: " in told
 
 
-@pytest.mark.parametrize("variant", ["debug", "selftest"])
+@pytest.mark.parametrize("variant", ["debug", "functions"])
 def test_a_leak_fails_its_suite(boot, variant):
     result = boot(None, append="selftest=broken_*", ok=False, check=False, variant=variant)
     suites = ktap.parse(result.log)

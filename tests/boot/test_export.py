@@ -162,7 +162,7 @@ def test_panic(export):
 
 def test_panic_in_the_middle_of_a_row(export):
     """The panic's export does not begin with what the interrupted writer had prepared."""
-    options = dict(variant="selftest", append="crash=json-row", ok=False)
+    options = dict(variant="functions", append="crash=json-row", ok=False)
     result, found = export("spin", 60000, 1, **options)
     assert re.search("Kernel panic: page fault at put_string", result.log)
     assert found.meta["why"] == "panic" and not found.warnings

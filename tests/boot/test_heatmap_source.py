@@ -79,7 +79,7 @@ def test_900_ms_with_interrupts_off(boot):
     """tests/kernel/test_source.c does the same work with each source and prints a report."""
     tests = "source.nmi_samples_with_interrupts_off,source.timer_counts*"
     append = f"selftest={tests} {WIDE}"
-    log = boot(None, append=append, variant="selftest", icount=True, timeout=400).log
+    log = boot(None, append=append, variant="functions", icount=True, timeout=400).log
     assert all(test.ok for suite in ktap.parse(log) for test in suite.tests)
     found = {each.why: each.heatmap for each in report.parse(log)}
 
@@ -235,7 +235,7 @@ def test_storm_of_nmis_and_work(boot):
 @pytest.mark.parametrize("mode", ["console", "lists-lock", "nmi-printk"])
 def test_panic_while_nmis_come(boot, mode):
     append = f"{STORM} crash={mode}"
-    options = {"smp": 4, "append": append, "variant": "selftest", "silence": 30}
+    options = {"smp": 4, "append": append, "variant": "functions", "silence": 30}
     result = boot("spin", 60000, 8, ok=False, **options)
     assert result.exit_code == PANIC_EXIT_CODE
     assert result.log.count("Kernel panic") == 1

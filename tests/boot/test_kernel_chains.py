@@ -79,7 +79,7 @@ def test_leak_of_the_kernel(boot, tmp_path):
     script = "for i in $(seq 500); do echo > /proc/leak; done"
     image = harness.script_image(tmp_path, script)
     append = f"leak=4000 profile.on_exit=run {ON}"
-    log = boot(None, initrd=image, append=append, variant="selftest").log
+    log = boot(None, initrd=image, append=append, variant="functions").log
     table = log.split("Kernel Memory: left behind (top #4)")[1].splitlines()
     numbers, program, place = re.split(r" {2,}(?=sh )|(?<=sh) {2,}", table[4].split("]", 1)[1])
     nr_bytes, _, nr, *_, size = map(float, numbers.split())

@@ -144,7 +144,7 @@ def test_leak_of_the_kernel(boot, tmp_path):
     script = "for i in $(seq 500); do echo > /proc/leak; done"
     image = harness.script_image(tmp_path, script)
     append = "leak=4000 profile.on_exit=run"
-    log = boot(None, initrd=image, append=append, variant="selftest").log
+    log = boot(None, initrd=image, append=append, variant="functions").log
     place, peak, live = first_growth(log)
     assert place == "forget_request tests/kernel/planted_leak.c"
     assert live == 500 * 4096 and live - (1 << 20) <= peak <= live
@@ -152,7 +152,7 @@ def test_leak_of_the_kernel(boot, tmp_path):
 
 @pytest.mark.parametrize("smp", [1, 4, 8])
 def test_sums_equal_the_allocators(boot, smp):
-    result = boot(None, append="selftest=memory", variant="selftest", smp=smp)
+    result = boot(None, append="selftest=memory", variant="functions", smp=smp)
     (suite,) = ktap.parse(result.log)
     assert len(suite.tests) >= 5 and all(test.ok for test in suite.tests)
 

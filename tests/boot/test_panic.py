@@ -47,7 +47,7 @@ def test_crash_under_kernel_load(boot, program):
 
 
 def crash(boot, mode, smp, check=True):
-    options = dict(smp=smp, variant="selftest", append=f"crash={mode}", silence=30)
+    options = dict(smp=smp, variant="functions", append=f"crash={mode}", silence=30)
     return boot("spin", 60000, 2 * smp, ok=False, check=check, **options)
 
 

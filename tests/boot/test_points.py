@@ -100,7 +100,7 @@ def test_nothing_anomalous_is_seen(boot):
 
 
 def test_known_delays_are_exact(boot):
-    result = boot(None, append="selftest=points.*", variant="selftest", icount=True)
+    result = boot(None, append="selftest=points.*", variant="functions", icount=True)
     assert all(test.ok for suite in ktap.parse(result.log) for test in suite.tests)
     line = r"(\d+) pairs: (\d+) cycles, with (\d+) nops more (\d+) cycles"
     nr, without, nr_nops, with_nops = map(int, re.search(line, result.log).groups())
@@ -112,7 +112,7 @@ def test_known_delays_are_exact(boot):
 def test_suite_on_many_cpus(boot, smp):
     """Many CPUs run in turn, so the time does not depend on how many the host has."""
     append = "selftest=points.*,profile.points*"
-    options = dict(variant="selftest", smp=smp, icount=smp > 2)
+    options = dict(variant="functions", smp=smp, icount=smp > 2)
     result = boot(None, append=append, mem="1G", timeout=400, **options)
     assert all(test.ok for suite in ktap.parse(result.log) for test in suite.tests)
 

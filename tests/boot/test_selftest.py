@@ -10,7 +10,7 @@ import ktap
 
 @pytest.mark.parametrize("smp", [1, 4, 8])
 def test_all_suites(boot, smp):
-    result = boot(None, append="selftest=all", variant="selftest", smp=smp)
+    result = boot(None, append="selftest=all", variant="functions", smp=smp)
     suites = ktap.parse(result.log)
     assert suites
     bad = [f"{suite.name}: {test.name}" for suite in suites for test in suite.tests if not test.ok]
@@ -19,19 +19,19 @@ def test_all_suites(boot, smp):
 
 
 def test_patching_on_64_cpus(boot):
-    result = boot(None, append="selftest=static_key", variant="selftest", smp=64, mem="1G")
+    result = boot(None, append="selftest=static_key", variant="functions", smp=64, mem="1G")
     assert all(test.ok for suite in ktap.parse(result.log) for test in suite.tests)
 
 
 def test_one_suite(boot):
-    everything = ktap.parse(boot(None, append="selftest=all", variant="selftest").log)
+    everything = ktap.parse(boot(None, append="selftest=all", variant="functions").log)
     name = everything[0].name
-    suites = ktap.parse(boot(None, append=f"selftest={name}.*", variant="selftest").log)
+    suites = ktap.parse(boot(None, append=f"selftest={name}.*", variant="functions").log)
     assert [suite.name for suite in suites] == [name]
 
 
 def test_no_such_suite(boot):
-    result = boot(None, append="selftest=no-such-suite.*", variant="selftest", ok=False)
+    result = boot(None, append="selftest=no-such-suite.*", variant="functions", ok=False)
     assert not result.ok and re.search("no-such-suite", result.log)
 
 

@@ -104,7 +104,7 @@ def test_children_add_up(boot):
     assert list(tables[1].sums[line][:2]) == wanted
 
 
-@pytest.mark.parametrize("variant", [None, "profile-sw"])
+@pytest.mark.parametrize("variant", [None, "profile-sp"])
 def test_looks_while_8_cpus_call(boot, variant):
     """While threads on all CPUs make calls, every reading of all tables adds up."""
     options = {"smp": 8, "variant": variant, "append": "profile.on_exit=none"}
@@ -114,7 +114,7 @@ def test_looks_while_8_cpus_call(boot, variant):
 
 
 def test_without_detail(boot):
-    log = boot("straces", "sleep", variant="profile-sw", append="profile.report=wide").log
+    log = boot("straces", "sleep", variant="profile-sp", append="profile.report=wide").log
     futex = exit_reports(log)[1].row("futex")
     assert futex.ns >= NS_PER_SEC and futex.wide.cpu_ns is None
     times = re.findall(r'^\{"time_ns":(\d+),"cpu_ns":(\w+),', log, re.MULTILINE)

@@ -175,7 +175,7 @@ def test_keys_that_wait_together(boot):
 
 def test_key_typed_again_on_a_cpu_that_hangs(boot):
     """The thread that handles keys gets no CPU. The interrupt handles a key typed again."""
-    options = dict(smp=1, variant="selftest", append="crash=hang", silence=30)
+    options = dict(smp=1, variant="functions", append="crash=hang", silence=30)
     with boot.start("spin", 60000, 2, **options) as guest:
         guest.expect("crash: CPU 0 hangs")
         keys = [("p", "print the"), *[("o", "switch all")] * 15, ("o", "ignored: 16 keys")]

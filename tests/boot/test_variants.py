@@ -15,7 +15,6 @@ from test_heatmap_chain import file_lines, stacks_of
 PARTS = {"s": "strace", "h": "heatmap", "p": "points"}
 VARIANTS = {
     "profile-none": "",
-    "profile-sw": "s",
     "tail-calls": "sh",
     "profile-sp": "sp",
     "profile-hp": "hp",

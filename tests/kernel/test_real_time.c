@@ -149,25 +149,22 @@ SELFTEST(sched, real_time_is_pulled)
 	EXPECT(end());
 }
 
-/* Both get time: the real-time thread at most its share, and the other one the rest. */
+/*
+ * Both get time: the real-time thread at most its share, a quarter, and the other one the rest. Not
+ * in each period: an emulator that the host stops may have lost most of the other one's share.
+ */
 SELFTEST(sched, real_time_is_throttled)
 {
 	int runtime_us = sched_rt_runtime_us, period_us = sched_rt_period_us;
 	cpumask_t cpus = BIT(smp_processor_id());
-	u64 counts[2], end_ns;
 
 	begin();
 	WRITE_ONCE(sched_rt_runtime_us, 10000);
 	WRITE_ONCE(sched_rt_period_us, 40000);
 	start(0, spin_until_over, 50, cpus);
 	start(1, spin_until_over, 0, cpus);
-	end_ns = clock_monotonic_ns() + 400 * NSEC_PER_MSEC;
-	while (clock_monotonic_ns() < end_ns)
-		sleep_ns(NSEC_PER_MSEC);
-	for (int i = 0; i < 2; i++)
-		counts[i] = READ_ONCE(workers[i].count);
-	EXPECT(counts[0] && counts[1]);
-	EXPECT(counts[0] < counts[1]);
+	EXPECT(soon_becomes(READ_ONCE(workers[0].count)));
+	EXPECT(soon_becomes(READ_ONCE(workers[0].count) < READ_ONCE(workers[1].count)));
 	EXPECT(end());
 	WRITE_ONCE(sched_rt_runtime_us, runtime_us);
 	WRITE_ONCE(sched_rt_period_us, period_us);
