@@ -21,7 +21,7 @@ static void flush_chunk(void)
 	chunk_len = 0;
 }
 
-static void put_char(char c)
+static void put_json_char(char c)
 {
 	if (chunk_len == sizeof(chunk) - 1)
 		flush_chunk();
@@ -31,14 +31,14 @@ static void put_char(char c)
 static void json_put(const char *text)
 {
 	for (; *text; text++)
-		put_char(*text);
+		put_json_char(*text);
 }
 
 static void put_string(const char *text)
 {
 	char escape[8];
 
-	put_char('"');
+	put_json_char('"');
 	for (; *text; text++) {
 		u8 c = *text;
 
@@ -48,10 +48,10 @@ static void put_string(const char *text)
 			continue;
 		}
 		if (c == '"' || c == '\\')
-			put_char('\\');
-		put_char(c);
+			put_json_char('\\');
+		put_json_char(c);
 	}
-	put_char('"');
+	put_json_char('"');
 }
 
 static void put_integer(u64 nr)

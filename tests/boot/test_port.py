@@ -84,10 +84,10 @@ def nr_lines(paths: Iterable[Path]) -> int:
 
 def test_is_small():
     """A stranger can read the whole kernel, and what an architecture needs."""
-    assert 300 < nr_lines(PORT.glob("*.[ch]")) < 620
+    assert 300 < nr_lines(PORT.glob("*.[ch]")) <= 400
     for arch in port.COMMANDS:
         virt = [] if arch == "x86_64" else (PORT / "virt").iterdir()
-        assert 100 < nr_lines([*(PORT / arch).iterdir(), *virt]) < 500
+        assert 100 < nr_lines([*(PORT / arch).iterdir(), *virt]) <= 500
 
 
 def test_wide_tables():
@@ -134,10 +134,11 @@ BROKEN = {
         "os_off_cycles() went back from ",
         "os_off_cycles() + os_task_exec_cycles() of a running thread is ",
     ],
+    "call": ["os_task_syscall() is 65536, which is not below 65536"],
     "task": ["profile_task_exit() came without profile_task_init()"],
     "process": ["profile_process_exit() of pid 7 came without profile_process_init()"],
 }
-LATER = {"exec", "asleep", "off", "task", "process"}  # seen after profile_init()
+LATER = {"exec", "asleep", "off", "call", "task", "process"}  # seen after profile_init()
 
 
 @pytest.fixture(scope="module")

@@ -14,12 +14,11 @@ typedef struct task os_task_t;
 typedef struct process os_process_t;
 typedef struct pt_regs os_regs_t;
 
-#define PROFILE_PORT_API 1
-#define OS_U64_IS_LONG
+#define PROFILE_PORT_API     1
 #define OS_NR_CPUS	     NR_CPUS
 #define os_cpu()	     (this_cpu->id)
-#define os_cycles()	     read_cycles()
+#define os_cycles()	     battery_cycles()
 #define os_current_profile() (&current->profile)
-#define os_off_cycles(pt)    task_off_cycles(pf_container_of(pt, struct task, profile))
+#define os_off_cycles(pt)    battery_time_off(&pf_container_of(pt, struct task, profile)->time)
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* printf for kernels that have none: the same text as the C library's. */
+/* printf, strings and a console for kernels that have none: the same as in the C library. */
 
 #include <limits.h>
 #include <setjmp.h>
@@ -10,7 +10,10 @@
 
 #include <cmocka.h>
 
+#include "../../kernel/profile/batteries/console.h"
+#include "../../kernel/profile/batteries/cpu_time.h"
 #include "../../kernel/profile/batteries/printf.h"
+#include "../../kernel/profile/batteries/string.h"
 
 static char wanted[256], made[256];
 
@@ -75,13 +78,91 @@ static void test_cut_format(void **state)
 	}
 }
 
+static void test_memory(void **state)
+{
+	char text[] = "0123456789", copy[11];
+
+	assert_ptr_equal(memcpy(copy, text, 11), copy);
+	assert_string_equal(copy, text);
+	assert_ptr_equal(memset(copy + 2, 'x', 3), copy + 2);
+	assert_string_equal(copy, "01xxx56789");
+	/* Overlapping: to higher, lower and the same addresses. */
+	assert_ptr_equal(memmove(text + 2, text, 6), text + 2);
+	assert_string_equal(text, "0101234589");
+	memmove(text, text + 3, 6);
+	assert_string_equal(text, "1234584589");
+	memmove(text, text, 10);
+	assert_string_equal(text, "1234584589");
+	assert_int_equal(memcmp("abc", "abd", 2), 0);
+	assert_true(memcmp("abc", "abd", 3) < 0);
+	assert_true(memcmp("a\xff", "a\1", 2) > 0);
+}
+
+static void test_strings(void **state)
+{
+	assert_int_equal(strlen(""), 0);
+	assert_int_equal(strlen("abc"), 3);
+	assert_int_equal(strcmp("abc", "abc"), 0);
+	assert_true(strcmp("abc", "ab") > 0);
+	assert_true(strcmp("ab", "abc") < 0);
+	assert_true(strcmp("\xff", "a") > 0);
+	assert_int_equal(strncmp("abc", "abd", 2), 0);
+	assert_true(strncmp("abc", "abd", 3) < 0);
+	assert_int_equal(strncmp("ab", "ab", 9), 0);
+}
+
+static size_t nr_made;
+
+static void put(char c)
+{
+	made[nr_made++ % sizeof(made)] = c;
+}
+
+static int print(unsigned long ns, bool in_panic, const char *fmt, ...)
+{
+	va_list args;
+	int len;
+
+	va_start(args, fmt);
+	nr_made = 0;
+	len = battery_console_vprintf(put, ns, in_panic, fmt, args);
+	va_end(args);
+	made[nr_made] = '\0';
+	return len;
+}
+
+/* Interrupts cannot be switched off here, so only the line is checked, not its lock. */
+static void test_console(void **state)
+{
+	assert_int_equal(print(1234567999, true, "%s %d\n", "line", 2), 22);
+	assert_string_equal(made, "[    1.234567] line 2\n");
+}
+
+/* A thread that runs from 100 to 130 and from 170 on; another has the CPU meanwhile. */
+static void test_cpu_time(void **state)
+{
+	struct battery_cpu_time one = { 0 }, other = { 0 };
+
+	battery_time_begin(&one, 100);
+	assert_int_equal(battery_time_on(&one, 120), 20);
+	assert_int_equal(battery_time_off(&one), 100);
+	battery_time_switch(&one, &other, 130);
+	assert_int_equal(battery_time_on(&one, 150), 30);
+	assert_int_equal(battery_time_on(&other, 150), 20);
+	assert_int_equal(battery_time_off(&other), 130);
+	battery_time_switch(&other, &one, 170);
+	assert_int_equal(battery_time_on(&one, 175), 35);
+	assert_int_equal(battery_time_off(&one), 140);
+	assert_int_equal(battery_time_on(&other, 1000), 40);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_text),
-		cmocka_unit_test(test_room),
-		cmocka_unit_test(test_cut_format),
+		cmocka_unit_test(test_numbers), cmocka_unit_test(test_text),
+		cmocka_unit_test(test_room),	cmocka_unit_test(test_cut_format),
+		cmocka_unit_test(test_memory),	cmocka_unit_test(test_strings),
+		cmocka_unit_test(test_console), cmocka_unit_test(test_cpu_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

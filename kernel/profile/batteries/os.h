@@ -15,9 +15,6 @@
 #ifdef CONFIG_PROFILE_HEATMAP
 #include "symbols.h"
 #endif
-#ifdef CONFIG_PROFILE_CALLCHAIN
-#include "stack.h"
-#endif
 
 #ifndef os_vsnprintf
 #define os_vsnprintf(buf, size, fmt, args) battery_vsnprintf(buf, size, fmt, args)
@@ -61,6 +58,38 @@ typedef struct battery_lock os_lock_t;
 #endif
 #if !defined(os_symbol_lookup) && defined(CONFIG_PROFILE_HEATMAP)
 #define os_symbol_lookup(addr, start, name, size) battery_symbol_lookup(addr, start, name, size)
+#endif
+
+#ifdef CONFIG_PROFILE_CALLCHAIN
+#include "stack.h"
+/*
+ * Of registers, you supply os_regs_fp(regs), the frame pointer; on riscv64 os_regs_link(regs), ra;
+ * and os_stack_end(regs), the first address behind the stack that they are of. For os_regs_here(),
+ * the first of these, os_regs_pc() and os_regs_sp() can be assigned to.
+ */
+#if !defined(os_regs_link) && !defined(__riscv)
+#define os_regs_link(regs) 0ul
+#endif
+#ifndef os_stack_walk
+static inline struct profile_stack_walk os_stack_walk(const os_regs_t *regs, u64 *pcs, u32 max)
+{
+	struct battery_stack stack = { os_regs_pc(regs), os_regs_fp(regs), os_regs_link(regs),
+				       os_regs_sp(regs), os_stack_end(regs) };
+
+	if (os_regs_user(regs))
+		return battery_stack_user(os_regs_pc(regs), pcs);
+	return battery_stack_walk(&stack, pcs, max);
+}
+#define os_stack_walk os_stack_walk
+#endif
+#ifndef os_regs_here
+#define os_regs_here(regs)                                            \
+	do {                                                          \
+		memset(regs, 0, sizeof(*(regs)));                     \
+		battery_caller(&os_regs_pc(regs), &os_regs_fp(regs)); \
+		os_regs_sp(regs) = (u64)__builtin_frame_address(0);   \
+	} while (0)
+#endif
 #endif
 
 #endif

@@ -18,6 +18,9 @@
 
 #include "../event_keys.h"
 
+/* It shares a word with what else a sample says. */
+PF_BUILD_BUG_ON((u64)OS_NO_SYSCALL >= 1 << 16);
+
 #define NO_GENERATION ~0ull /* the first sample has to enter one */
 
 /* Matches no sample. */

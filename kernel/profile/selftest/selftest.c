@@ -221,6 +221,29 @@ static void end_watch(struct profile_task *pt)
 }
 #endif
 
+/*
+ * Samples keep a call's number in 16 bits. Called when threads begin and end: a thread of a process
+ * does that within a call.
+ */
+static void check_call(void)
+{
+#if defined(CONFIG_PROFILE_HEATMAP) && defined(os_regs_here)
+	static bool said;
+	os_task_t *task = os_current_task();
+	os_regs_t regs;
+	u64 nr;
+
+	if (said || !task || !os_task_process(task))
+		return;
+	os_regs_here(&regs);
+	nr = os_task_syscall(task, &regs);
+	if (nr < 1 << 16)
+		return;
+	said = true;
+	BROKEN("os_task_syscall() is %lu, which is not below 65536", nr);
+#endif
+}
+
 #if defined(CONFIG_PROFILE_POINTS) || defined(CONFIG_PROFILE_HEATMAP) || \
 	defined(CONFIG_PROFILE_TRACE)
 static OS_DEFINE_PER_CPU(u32, nr_calls);
@@ -405,16 +428,20 @@ static void process_exit(struct profile_process *pp)
 static void task_init(os_task_t *task)
 {
 	add(&nr_tasks);
-	if (is_on)
+	if (is_on) {
+		check_call();
 		watch_times(os_task_profile(task));
+	}
 }
 
 static void task_exit(struct profile_task *pt)
 {
 	if (!subtract(&nr_tasks) && is_on)
 		BROKEN("profile_task_exit() came without profile_task_init()");
-	if (is_on)
+	if (is_on) {
+		check_call();
 		end_watch(pt);
+	}
 }
 
 /* In a report. In a panic, no lock is taken. */

@@ -12,11 +12,10 @@ struct pt_regs {
 
 #define SPSR_IRQS_OFF (1ul << 7)
 
-#define regs_pc(regs)	    ((regs)->elr)
-#define regs_sp(regs)	    ((regs)->sp)
-#define regs_fp(regs)	    ((regs)->fp)
-#define regs_link(regs)	    0ul
-#define regs_irqs_off(regs) (((regs)->spsr & SPSR_IRQS_OFF) != 0)
+#define os_regs_pc(regs)       ((regs)->elr)
+#define os_regs_sp(regs)       ((regs)->sp)
+#define os_regs_fp(regs)       ((regs)->fp)
+#define os_regs_irqs_off(regs) (((regs)->spsr & SPSR_IRQS_OFF) != 0)
 
 #define FLAGS_IRQS_ON  0ul /* of DAIF */
 #define FLAGS_IRQS_OFF 0xc0ul

@@ -13,11 +13,9 @@
 #define GIC_CPU(offset)	 (*(volatile u32 *)(0x08010000ul + (offset))) /* this CPU's interface */
 #define GIC_ENABLE	 0x000					      /* of both */
 #define GIC_SET_ENABLE	 0x100
-#define GIC_SEND	 0xf00
 #define GIC_PRIORITIES	 0x004
 #define GIC_ACKNOWLEDGE	 0x00c
 #define GIC_END		 0x010
-#define IRQ_KICK	 0
 #define IRQ_TIMER	 27
 #define IRQ_SPURIOUS	 1023
 #define PSCI_CPU_ON	 0xc4000003
@@ -47,12 +45,6 @@ void exit_qemu(u32 status)
 	}
 }
 
-/* Interrupts between CPUs carry one bit for each target. */
-void kick_cpu(u32 cpu)
-{
-	GIC(GIC_SEND) = 1u << (16 + cpu) | IRQ_KICK;
-}
-
 static void set_timer(void)
 {
 	asm volatile("msr cntv_cval_el0, %0" : : "r"(next_tick()));
@@ -62,7 +54,7 @@ void cpu_init(void)
 {
 	asm volatile("msr vbar_el1, %0; isb" : : "r"(vectors));
 	GIC(GIC_ENABLE) = 1;
-	GIC(GIC_SET_ENABLE) = 1u << IRQ_TIMER | 1u << IRQ_KICK;
+	GIC(GIC_SET_ENABLE) = 1u << IRQ_TIMER;
 	GIC_CPU(GIC_PRIORITIES) = 0xff;
 	GIC_CPU(GIC_ENABLE) = 1;
 	set_timer();
@@ -100,12 +92,12 @@ void boot(void)
 
 void exception(struct pt_regs *regs, u64 is_interrupt)
 {
-	u64 now = read_cycles(), syndrome;
+	u64 now = battery_cycles(), syndrome;
 	u32 irq;
 
 	if (!is_interrupt) {
 		asm volatile("mrs %0, esr_el1" : "=r"(syndrome));
-		panic(regs, "exception", syndrome);
+		panic(regs, syndrome);
 	}
 	irq = GIC_CPU(GIC_ACKNOWLEDGE);
 	if ((irq & 0x3ff) != IRQ_SPURIOUS)
@@ -114,5 +106,4 @@ void exception(struct pt_regs *regs, u64 is_interrupt)
 		set_timer();
 		tick(regs, now);
 	}
-	end_interrupt();
 }

@@ -12,7 +12,7 @@ static char broken[16];
 
 static int set_break(const char *value)
 {
-	snprintf(broken, sizeof(broken), "%s", value);
+	battery_snprintf(broken, sizeof(broken), "%s", value);
 	return 0;
 }
 OS_BOOT_PARAM(broken, "break", "<contract>", set_break);
@@ -25,7 +25,8 @@ bool breaks(const char *contract)
 int broken_vprintk(const char *fmt, va_list args)
 {
 	static struct process process = { .pid = 7 };
-	int len = vprintk(fmt, args);
+	u64 ns = battery_cycles_to_ns(battery_cycles(), cycles_per_second);
+	int len = battery_console_vprintf(console_put, ns, panicking, fmt, args);
 
 	if (!memcmp(fmt, "port: contracts", 15))
 		exit_qemu(EXIT_OK);
@@ -73,7 +74,8 @@ void broken_unlock(u64 flags)
 /* asleep: as if it were computed from the clock, without the time of the present sleep. */
 u64 broken_exec_cycles(const struct task *task)
 {
-	bool grows = breaks("asleep") && !(pf_read_once(task->time) & TIME_RUNS);
+	bool grows = breaks("asleep") && !(pf_read_once(task->time.word) & BATTERY_RUNS);
 
-	return (task_exec_cycles(task) + grows * read_cycles()) >> breaks("exec");
+	return (battery_time_on(&task->time, battery_cycles()) + grows * battery_cycles()) >>
+	       breaks("exec");
 }

@@ -33,7 +33,9 @@ u64 broken_exec_cycles(const struct task *task);
 #undef os_cycles_per_second
 #define os_cycles_per_second() (breaks("rate") ? cycles_per_second / 10 : cycles_per_second)
 #undef os_cycles_to_ns
-#define os_cycles_to_ns(cycles) (cycles_to_ns(cycles) << breaks("ns"))
+#define os_cycles_to_ns(cycles) (battery_cycles_to_ns(cycles, cycles_per_second) << breaks("ns"))
+#undef os_task_syscall
+#define os_task_syscall(task, regs) ((task)->syscall | breaks("call") << 16)
 #undef os_task_exec_cycles
 #define os_task_exec_cycles(pt) broken_exec_cycles(pf_container_of(pt, struct task, profile))
 

@@ -16,13 +16,14 @@ bool breaks(const char *contract);
 #define os_cpu() 0u
 
 #undef os_off_cycles
-#define os_off_cycles(pt)                                                              \
-	(breaks("off") ? -task_off_cycles(pf_container_of(pt, struct task, profile)) : \
-			 task_off_cycles(pf_container_of(pt, struct task, profile)))
+#define os_off_cycles(pt)                                                                      \
+	(breaks("off") ? -battery_time_off(&pf_container_of(pt, struct task, profile)->time) : \
+			 battery_time_off(&pf_container_of(pt, struct task, profile)->time))
 extern struct task broken_task;
 #undef os_current_profile
 #define os_current_profile() (breaks("current") ? &broken_task.profile : &current->profile)
 #undef os_cycles
-#define os_cycles() (breaks("clock") ? 1000 : breaks("backwards") ? ~read_cycles() : read_cycles())
+#define os_cycles() \
+	(breaks("clock") ? 1000 : breaks("backwards") ? ~battery_cycles() : battery_cycles())
 
 #endif

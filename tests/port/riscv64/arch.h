@@ -13,11 +13,11 @@ struct pt_regs {
 #define SSTATUS_SIE  (1ul << 1) /* interrupts are on */
 #define SSTATUS_SPIE (1ul << 5) /* they were before the interrupt */
 
-#define regs_pc(regs)	    ((regs)->sepc)
-#define regs_sp(regs)	    ((regs)->sp)
-#define regs_fp(regs)	    ((regs)->s0)
-#define regs_link(regs)	    ((regs)->ra)
-#define regs_irqs_off(regs) (!((regs)->sstatus & SSTATUS_SPIE))
+#define os_regs_pc(regs)       ((regs)->sepc)
+#define os_regs_sp(regs)       ((regs)->sp)
+#define os_regs_fp(regs)       ((regs)->s0)
+#define os_regs_link(regs)     ((regs)->ra)
+#define os_regs_irqs_off(regs) (!((regs)->sstatus & SSTATUS_SPIE))
 
 #define FLAGS_IRQS_ON  SSTATUS_SIE
 #define FLAGS_IRQS_OFF 0ul

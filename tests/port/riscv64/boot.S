@@ -19,7 +19,7 @@ hart_entry:
 	mv	sp, a1
 	li	s0, 0
 	li	ra, 0
-	tail	start_hart
+	tail	start_cpu
 
 	/* Interrupts and exceptions. tp stays: a task may return on another hart. */
 	.balign	4

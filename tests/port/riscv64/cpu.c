@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* QEMU's machine `virt` with OpenSBI: harts, their timers, interrupts between them, the console. */
+/* QEMU's machine `virt` with OpenSBI: harts, their timers, the console. */
 
 #include "../kernel.h"
 #include "../virt/fdt.h"
@@ -8,19 +8,14 @@
 #define TEST_DEVICE    (*(volatile u32 *)0x100000) /* ends QEMU with a status */
 #define TEST_FAIL      0x3333
 #define SBI_SET_TIMER  0x54494d45 /* extensions; of each, the first function is called */
-#define SBI_SEND_IPI   0x735049
 #define SBI_HART_START 0x48534d
-#define CAUSE_IPI      (1ul << 63 | 1)
 #define CAUSE_TIMER    (1ul << 63 | 5)
-#define IRQ_IPI	       (1ul << 1) /* in the registers sie and sip */
-#define IRQ_TIMER      (1ul << 5)
+#define IRQ_TIMER      (1ul << 5) /* in the register sie */
 
 u64 cycles_per_second = 10000000; /* until the device tree has said it */
-static u64 harts[NR_CPUS];	  /* numbers of CPUs for the SBI */
 
 extern const char trap_entry[], hart_entry[];
 void boot(u64 hart, const void *device_tree);
-void start_hart(u64 hart);
 void trap(struct pt_regs *regs, u64 cause);
 
 static long sbi_call(u64 extension, u64 arg0, u64 arg1, u64 arg2)
@@ -46,11 +41,6 @@ void exit_qemu(u32 status)
 		TEST_DEVICE = status << 16 | TEST_FAIL;
 }
 
-void kick_cpu(u32 cpu)
-{
-	sbi_call(SBI_SEND_IPI, 1, harts[cpu], 0);
-}
-
 static void set_timer(void)
 {
 	sbi_call(SBI_SET_TIMER, next_tick(), 0, 0);
@@ -59,7 +49,7 @@ static void set_timer(void)
 void cpu_init(void)
 {
 	asm volatile("csrw stvec, %0" : : "r"(trap_entry));
-	asm volatile("csrw sie, %0" : : "r"(IRQ_IPI | IRQ_TIMER));
+	asm volatile("csrw sie, %0" : : "r"(IRQ_TIMER));
 	set_timer();
 }
 
@@ -77,17 +67,10 @@ void start_cpus(void)
 	}
 }
 
-void start_hart(u64 hart)
-{
-	harts[nr_cpus_up] = hart;
-	start_cpu();
-}
-
 void boot(u64 hart, const void *device_tree)
 {
 	const void *rate = fdt_property(device_tree, "timebase-frequency");
 
-	harts[0] = hart;
 	if (rate)
 		cycles_per_second = fdt_word(rate);
 	start_kernel(fdt_property(device_tree, "bootargs") ?: "");
@@ -95,15 +78,10 @@ void boot(u64 hart, const void *device_tree)
 
 void trap(struct pt_regs *regs, u64 cause)
 {
-	u64 now = read_cycles();
+	u64 now = battery_cycles();
 
-	if (cause == CAUSE_TIMER) {
-		set_timer();
-		tick(regs, now);
-	} else if (cause == CAUSE_IPI) {
-		asm volatile("csrc sip, %0" : : "r"(IRQ_IPI));
-	} else {
-		panic(regs, "exception", cause);
-	}
-	end_interrupt();
+	if (cause != CAUSE_TIMER)
+		panic(regs, cause);
+	set_timer();
+	tick(regs, now);
 }

@@ -12,11 +12,10 @@ struct pt_regs {
 #define FLAGS_IRQS_ON  (1ul << 9)
 #define FLAGS_IRQS_OFF 0ul
 
-#define regs_pc(regs)	    ((regs)->rip)
-#define regs_sp(regs)	    ((regs)->rsp)
-#define regs_fp(regs)	    ((regs)->rbp)
-#define regs_link(regs)	    0ul
-#define regs_irqs_off(regs) (!((regs)->rflags & FLAGS_IRQS_ON))
+#define os_regs_pc(regs)       ((regs)->rip)
+#define os_regs_sp(regs)       ((regs)->rsp)
+#define os_regs_fp(regs)       ((regs)->rbp)
+#define os_regs_irqs_off(regs) (!((regs)->rflags & FLAGS_IRQS_ON))
 
 #define SWITCH_WORDS 7
 #define SWITCH_PC    6

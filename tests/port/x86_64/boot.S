@@ -113,12 +113,12 @@ cpu_entry:
 	call	start_numbered_cpu
 	ud2
 
-	/* 35 entries of 16 bytes each: the exceptions, the timer, kick_cpu() and spurious ones. */
+	/* 34 entries of 16 bytes each: the exceptions, the timer and spurious interrupts. */
 	.balign	16
 	.globl	vectors
 vectors:
 	vector = 0
-	.rept	35
+	.rept	34
 	.balign	16
 	.if	vector == 8 || (vector >= 10 && vector <= 14) || vector == 17 || vector == 21
 	.else

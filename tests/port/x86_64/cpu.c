@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The PC: CPUs, the local APIC with its timer, interrupts between CPUs, the serial console, and the
- * end of QEMU.
+ * The PC: CPUs, the local APIC with its timer, the serial console, and the end of QEMU.
  */
 
 #include "../kernel.h"
@@ -24,7 +23,6 @@
 #define APIC_EOI	0xb0
 #define APIC_SPURIOUS	0xf0
 #define APIC_COMMAND	0x300 /* the ICR */
-#define APIC_TARGET	0x310
 #define APIC_TIMER	0x320
 #define APIC_COUNT	0x380
 #define APIC_COUNT_LEFT 0x390
@@ -36,9 +34,8 @@
 #define TRAMPOLINE	0x8000
 #define MSR_GS_BASE	0xc0000101
 #define TIMER_VECTOR	32
-#define KICK_VECTOR	33
-#define SPURIOUS_VECTOR 34
-#define NR_VECTORS	35
+#define SPURIOUS_VECTOR 33
+#define NR_VECTORS	34
 #define CODE_SELECTOR	8
 #define GATE_PRESENT	0x8e00 /* an interrupt gate */
 
@@ -89,18 +86,9 @@ void set_this_cpu(struct cpu *cpu)
 	asm volatile("wrmsr" : : "c"(MSR_GS_BASE), "a"((u32)base), "d"((u32)(base >> 32)));
 }
 
-/* CPU n of QEMU has an APIC with this number, but CPUs have got theirs in any order. */
-static u8 apic_ids[NR_CPUS];
-
-void kick_cpu(u32 cpu)
-{
-	APIC(APIC_TARGET) = (u32)apic_ids[cpu] << 24;
-	APIC(APIC_COMMAND) = KICK_VECTOR;
-}
-
 static void set_timer(void)
 {
-	u64 cycles = next_tick() - read_cycles();
+	u64 cycles = next_tick() - battery_cycles();
 
 	APIC(APIC_COUNT) = pf_max(cycles * apic_per_second / cycles_per_second, 1ul);
 }
@@ -115,10 +103,10 @@ static void measure_clocks(void)
 	outb(PIT_CHANNEL2, PIT_HZ / CLOCK_HZ & 0xff);
 	outb(PIT_CHANNEL2, PIT_HZ / CLOCK_HZ >> 8);
 	APIC(APIC_COUNT) = ~0u;
-	start = read_cycles();
+	start = battery_cycles();
 	while (!(inb(PIT_CONTROL) & PIT_IS_DONE))
 		;
-	cycles_per_second = (read_cycles() - start) * CLOCK_HZ;
+	cycles_per_second = (battery_cycles() - start) * CLOCK_HZ;
 	apic_per_second = (u64)(~0u - APIC(APIC_COUNT_LEFT)) * CLOCK_HZ;
 }
 
@@ -137,7 +125,6 @@ void cpu_init(void)
 					  entry >> 16, entry >> 32,   0 };
 	}
 	asm volatile("lidt %0" : : "m"(table));
-	apic_ids[this_cpu->id] = APIC(0x20) >> 24;
 	APIC(APIC_SPURIOUS) = APIC_ENABLE | SPURIOUS_VECTOR;
 	APIC(APIC_DIVIDE) = APIC_DIVIDE_1;
 	APIC(APIC_TIMER) = TIMER_VECTOR;
@@ -178,15 +165,13 @@ void boot(void)
 /* Called by boot.S for each exception and interrupt, with interrupts off. */
 void interrupt(struct pt_regs *regs)
 {
-	u64 now = read_cycles();
+	u64 now = battery_cycles();
 
 	if (regs->vector < TIMER_VECTOR)
-		panic(regs, "exception", regs->vector);
-	if (regs->vector != SPURIOUS_VECTOR)
-		APIC(APIC_EOI) = 0;
+		panic(regs, regs->vector);
 	if (regs->vector == TIMER_VECTOR) {
+		APIC(APIC_EOI) = 0;
 		set_timer();
 		tick(regs, now);
 	}
-	end_interrupt();
 }

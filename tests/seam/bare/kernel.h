@@ -8,27 +8,12 @@
  * is fit for interrupts, no names of functions and no clock. tests/boot/test_seam.py compiles it.
  */
 
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-
-typedef unsigned char u8;
-typedef unsigned short u16;
-typedef unsigned int u32;
-typedef unsigned long u64;
-typedef int s32;
-typedef long s64;
+#include <batteries/string.h>
+#include <batteries/types.h>
 
 #define MAX_CPUS      4
 #define TICKS_PER_SEC 100
 #define STACK_BYTES   16384
-
-void *memset(void *dst, int c, size_t n);
-void *memcpy(void *dst, const void *src, size_t n);
-int memcmp(const void *a, const void *b, size_t n);
-size_t strlen(const char *s);
-int strcmp(const char *a, const char *b);
-int strncmp(const char *a, const char *b, size_t n);
 
 struct trap_frame {
 	u64 pc, sp, fp, ra;
@@ -38,7 +23,7 @@ struct trap_frame {
 u32 cpu_number(void);
 u32 interrupt_depth(void);
 u64 clock_rate(void);
-int put_line(const char *fmt, va_list args);
+void put_char(char c);
 struct task *this_task(void);
 const char *call_name(u64 nr);
 bool copy_in(void *dst, u64 addr, size_t n);

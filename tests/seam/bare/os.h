@@ -3,7 +3,9 @@
 #ifndef BARE_OS_H
 #define BARE_OS_H
 #include "task.h"
-#define os_vprintk(fmt, args)	 put_line(fmt, args)
+#include <batteries/console.h>
+#define os_vprintk(fmt, args) \
+	battery_console_vprintf(put_char, os_cycles_to_ns(os_cycles()), false, fmt, args)
 #define os_cycles_per_second()	 clock_rate()
 #define os_current_task()	 this_task()
 #define os_task_profile(task)	 (&(task)->profile)
@@ -25,34 +27,14 @@
 #define os_task_comm(task, words) ((void)memcpy(words, (task)->name, 16))
 #endif
 #ifdef CONFIG_PROFILE_CALLCHAIN
-#include <batteries/stack.h>
-static inline struct profile_stack_walk os_stack_walk(const os_regs_t *regs, u64 *pcs, u32 max)
-{
-	struct battery_stack stack = { regs->pc, regs->fp, regs->ra, regs->sp, 0 };
-
-	stack.high = (regs->sp | (STACK_BYTES - 1)) + 1;
-	if (regs->from_user)
-		return battery_stack_user(regs->pc, pcs);
-	return battery_stack_walk(&stack, pcs, max);
-}
-#define os_stack_walk os_stack_walk
-#define os_regs_here(regs)                                    \
-	do {                                                  \
-		memset(regs, 0, sizeof(*(regs)));             \
-		battery_caller(&(regs)->pc, &(regs)->fp);     \
-		(regs)->sp = (u64)__builtin_frame_address(0); \
-	} while (0)
+#define os_regs_fp(regs)   ((regs)->fp)
+#define os_regs_link(regs) ((regs)->ra)
+#define os_stack_end(regs) (((regs)->sp | (STACK_BYTES - 1)) + 1)
 #endif
 #ifdef CONFIG_PROFILE_WAITS
-static inline u64 os_task_exec_cycles(const struct profile_task *pt)
-{
-	const struct task *task = pf_container_of(pt, struct task, profile);
-
-	return task->ran + (task == this_task() ? os_cycles() - task->on_since : 0);
-}
-#define os_task_exec_cycles os_task_exec_cycles
-#define os_task_of(pt)	    pf_container_of(pt, struct task, profile)
-#define os_wait_name(task)  ((void)(task), "channel")
+#define os_task_exec_cycles(pt) battery_time_on(&os_task_of(pt)->time, os_cycles())
+#define os_task_of(pt)		pf_container_of(pt, struct task, profile)
+#define os_wait_name(task)	((void)(task), "channel")
 #endif
 #ifdef CONFIG_PROFILE_TRACE
 #define os_task_state(task)    ((task)->wait_channel ? 1 : 0)

@@ -5,7 +5,6 @@
 #include "kernel.h"
 #include <batteries/cpu.h>
 #define PROFILE_PORT_API 1
-#define OS_U64_IS_LONG
 typedef struct task os_task_t;
 typedef struct process os_process_t;
 typedef struct trap_frame os_regs_t;
@@ -14,8 +13,6 @@ typedef struct trap_frame os_regs_t;
 #define os_cycles()	     battery_cycles()
 #define os_current_profile() (&this_task()->profile)
 #ifdef CONFIG_PROFILE_WAITS
-#define os_off_cycles(pt)                                      \
-	(pf_container_of(pt, struct task, profile)->on_since - \
-	 pf_container_of(pt, struct task, profile)->ran)
+#define os_off_cycles(pt) battery_time_off(&pf_container_of(pt, struct task, profile)->time)
 #endif
 #endif

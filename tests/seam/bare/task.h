@@ -6,6 +6,7 @@
 
 #include "kernel.h"
 
+#include <batteries/cpu_time.h>
 #include <profile/profile.h>
 
 struct process {
@@ -19,8 +20,8 @@ struct task {
 	char name[16];
 	struct process *process; /* NULL: an idle task */
 	u64 args[6];		 /* of its system call */
-	u64 on_since, ran;	 /* when it got its CPU, and its time on a CPU before that */
-	u64 wait_channel;	 /* 0: it is ready or runs */
+	struct battery_cpu_time time;
+	u64 wait_channel; /* 0: it is ready or runs */
 	struct profile_task profile;
 };
 
