@@ -3,10 +3,12 @@
 Packs kernel/profile/ for other kernels (make dist), or measures the size of each option:
 
   dist.py pack 0.5 lego-profile-0.5.tar.gz
+  dist.py link build/package
   dist.py sizes
 
 The package has the files of this tree, unchanged. Symbolic links show parts of src/ by other names:
-include/ has the hooks, port/ the contracts. The same tree makes the same bytes.
+include/ has the hooks, port/ the contracts. The same tree makes the same bytes. `link` makes a
+directory like the unpacked package, in which the files are links to those of this tree.
 """
 
 from __future__ import annotations
@@ -51,6 +53,43 @@ def changes(changelog: str) -> str:
     return "Changes that concern other kernels, newest first.\n\n" + "\n".join(parts)
 
 
+def objects(folder: str = "", options: tuple[str, ...] = ()) -> dict[tuple[str, ...], list[str]]:
+    """Returns the source files that Kbuild files name, without `.c`, by the options they need."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    text = (PROFILE / folder / "Kbuild").read_text().replace("\\\n", "")
+    line = r"^obj-(?:y|\$\(CONFIG_PROFILE_(\w+)\)) [+:]= (.*)"
+    for option, names in re.findall(line, text, re.MULTILINE):
+        needs = options + ((option,) if option else ())
+        for name in names.split():
+            if name[-1] == "/":
+                for key, inner in objects(folder + name, needs).items():
+                    found.setdefault(key, []).extend(inner)
+            else:
+                found.setdefault(needs, []).append(folder + name.removesuffix(".o"))
+    return found
+
+
+def files_mk() -> str:
+    """Returns a list for the package's Makefile: the source files of $(OPTIONS)."""
+    lines = ["# The source files of each option."]
+    for options, names in objects().items():
+        # functions_missing.c is for the kernel beside these files.
+        text = " ".join(name for name in names if name != "functions_missing")
+        for option in options:
+            if option != "ANY":
+                text = f"$(if $(filter {option},$(OPTIONS)),{text})"
+        lines.append(f"files += {text}")
+    return "\n".join(lines) + "\n"
+
+
+def folders_h() -> str:
+    """Returns <profile/folders.h>: the profilers with hooks of their own (porting.md)."""
+    names = sorted(path.parent.name for path in PROFILE.glob("*/hooks.h"))
+    lines = ["#ifdef PROFILE_FOLDER", *(f"PROFILE_FOLDER({name})" for name in names), "#else"]
+    lines += [*(f"#include <../{name}/hooks.h>" for name in names), "#endif"]
+    return "\n".join(lines) + "\n"
+
+
 def files(version: str) -> dict[str, Path | bytes | str]:
     """Returns the package: for each name a file of this tree, bytes, or the target of a link."""
     found: dict[str, Path | bytes | str] = {
@@ -58,6 +97,9 @@ def files(version: str) -> dict[str, Path | bytes | str]:
         "VERSION": f"{version}\n".encode(),
         "CHANGES": changes((ROOT / "CHANGELOG.md").read_text()).encode(),
         "README.md": ROOT / "scripts/dist/README.md",
+        "src/Makefile": ROOT / "scripts/dist/Makefile",
+        "src/files.mk": files_mk().encode(),
+        "src/include/profile/folders.h": folders_h().encode(),
         "PORTING.md": "src/porting.md",
         "porting-levels.md": "src/porting-levels.md",
         "porting-guides.md": "src/porting-guides.md",
@@ -68,7 +110,7 @@ def files(version: str) -> dict[str, Path | bytes | str]:
         "host/README.md": ROOT / "scripts/legoprof.md",
     }
     for path in PROFILE.rglob("*"):
-        if path.is_file():
+        if path.is_file() and path.name != "Kbuild":
             name = path.relative_to(PROFILE)
             found[f"src/{name}"] = path
             if re.match(r"os(_\w+)?\.h", path.name) and name.parts[0] != "batteries":
@@ -103,11 +145,25 @@ def pack(version: str, output: Path) -> None:
     output.write_bytes(gzip.compress(data.getvalue(), mtime=0))
 
 
+def link(directory: Path) -> Path:
+    """Makes links to the files of this tree, and returns src/. What is there already stays."""
+    for name, content in files("tree").items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, bytes):
+            if not path.exists() or path.read_bytes() != content:
+                path.write_bytes(content)
+        elif not path.is_symlink():
+            path.symlink_to(content)
+    return directory / "src"
+
+
 def size(options: str, directory: Path) -> dict[str, int]:
     """Builds the package's object, with the glue of tests/seam, and returns its sizes in bytes."""
     for name, header in {"os.h": "os.h", "os_hooks.h": "hooks.h"}.items():
         (directory / name).write_text(f'#include "{ROOT}/tests/seam/{header}"\n')
-    command = ["make", "-s", "-j2", "-f", PROFILE / "Makefile", f"PORT={directory}"]
+    makefile = link(directory / "package") / "Makefile"
+    command = ["make", "-s", "-j2", "-f", makefile, f"PORT={directory}"]
     command += [f"O={directory}/o", f"OPTIONS={options}", f"CFLAGS={CFLAGS}", "CC=gcc"]
     command += ["LD=ld", "NM=nm"]
     subprocess.run([*map(str, command)], check=True)
@@ -138,6 +194,8 @@ def sizes(names: Iterable[str] = OPTIONS) -> str:
 def main(argv: list[str]) -> None:
     if argv[:1] == ["pack"] and len(argv) == 3:
         pack(argv[1], Path(argv[2]))
+    elif argv[:1] == ["link"] and len(argv) == 2:
+        link(Path(argv[1]))
     elif argv == ["sizes"]:
         print(sizes(), end="")
     else:

@@ -12,10 +12,14 @@ import itertools
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from harness import ROOT
+
+sys.path.insert(0, str(ROOT / "scripts"))
+import dist  # noqa: E402
 
 SEAM = ROOT / "tests/seam"
 PROFILE = ROOT / "kernel/profile"
@@ -163,7 +167,7 @@ def test_names_have_a_prefix():
     names = set(re.findall(r"^#define (\w+)", text, re.M)) - set(re.findall(r"#undef (\w+)", text))
     names |= set(re.findall(r"^(?:struct|union|enum) (\w+) {", text, re.M))
     names |= set(re.findall(r"^[a-z][\w *]*?\b(\w+)\(", text, re.M))
-    for members in re.findall(r"^enum \w+ {(.*?)}", text, re.M | re.DOTALL):
+    for members in re.findall(r"^enum (?:\w+ )?{(.*?)}", text, re.M | re.DOTALL):
         names |= set(re.findall(r"^\t(\w+)", members, re.M))
     controls = {"profile_task_init", "PROFILE_UNWIND_SP", "DEFINE_PROFILE_POINT"}
     assert len(headers) >= 9 and controls <= names
@@ -329,12 +333,17 @@ def test_glue_with_batteries_is_short(level):
     assert limit / 2 < nr_lines <= limit
 
 
+def makefile(directory: Path) -> Path:
+    """Returns the package's Makefile, of a package that is made there of links to this tree."""
+    return dist.link(directory / "package") / "Makefile"
+
+
 def build_bare(level: str, directory: Path, arch: str = "", cflags: str = "") -> None:
     """Builds the profilers with batteries, and checks what the object needs and what it shows."""
     cflags += " -O2 -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Werror -fno-pic"
     tools = [f"{name.upper()}={arch}{name}" for name in ("ld", "nm", "objcopy")]
     run(
-        *("make", "-s", "-j2", "-f", PROFILE / "Makefile", f"PORT={BARE}", f"O={directory}"),
+        *("make", "-s", "-j2", "-f", makefile(directory), f"PORT={BARE}", f"O={directory}"),
         *(f"OPTIONS={LEVELS[level][0]}", f"BATTERIES={' '.join(BATTERIES)}"),
         *(f"CC={arch}gcc", *tools, f"CFLAGS={cflags}"),
     )
@@ -413,7 +422,7 @@ def test_captured_name_is_said(tmp_path):
     kernel.write_text(kernel.read_text().replace("u64 clock_rate(void);", "extern u64 hz;"))
     glue.write_text(glue.read_text().replace("clock_rate()", "hz"))
     target = tmp_path / "o/objects/samples/source.o"
-    command = ["make", "-f", PROFILE / "Makefile", f"PORT={tmp_path}", f"O={tmp_path}/o", "CC=gcc"]
+    command = ["make", "-f", makefile(tmp_path), f"PORT={tmp_path}", f"O={tmp_path}/o", "CC=gcc"]
     command += ["OPTIONS=HEATMAP CALLCHAIN", "CFLAGS=-mgeneral-regs-only", target]
     done = subprocess.run([*map(str, command)], capture_output=True, text=True)
     assert re.search("declaration of .hz. shadows a global", done.stderr), done.stderr[-2000:]
@@ -444,7 +453,7 @@ def test_table_of_symbols(tmp_path):
 
 def test_changed_options_build_again(tmp_path):
     """The object follows its options, flags and batteries, and is not built again without need."""
-    command = ["make", "-f", PROFILE / "Makefile", f"PORT={BARE}", f"O={tmp_path}", "CC=gcc"]
+    command = ["make", "-f", makefile(tmp_path), f"PORT={BARE}", f"O={tmp_path}", "CC=gcc"]
     points, calls = [*command, "OPTIONS=POINTS"], [*command, "OPTIONS=POINTS STRACE"]
     assert "points/point.c" in run(*points, "CFLAGS=-O1")
     assert run(*points, "CFLAGS=-O1").startswith("make: ")

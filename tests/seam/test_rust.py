@@ -11,7 +11,7 @@ import re
 import pytest
 import report
 from harness import ROOT
-from test_seam import PROFILE, SEAM, run
+from test_seam import SEAM, makefile, run
 
 HOST = ROOT / "scripts/dist/host"
 TYPES = {
@@ -43,10 +43,10 @@ def declarations(rust: str) -> str:
 def flags(tmp_path_factory):
     """Builds the object. Returns the compiler's options, of which the last is its directory."""
     directory = tmp_path_factory.mktemp("rust")
-    command = ["make", "-s", "-j2", "-f", PROFILE / "Makefile", f"PORT={HOST}", f"O={directory}"]
+    command = ["make", "-s", "-j2", "-f", makefile(directory), f"PORT={HOST}", f"O={directory}"]
     run(*command, "OPTIONS=POINTS STRACE", "CC=gcc", "CFLAGS=-O2 -fno-pie")
     defines = [f"-DCONFIG_PROFILE_{option}=1" for option in ("POINTS", "STRACE")]
-    includes = [f"-I{path}" for path in (HOST, directory / "include", PROFILE / "include")]
+    includes = [f"-I{path}" for path in (HOST, directory / "package/include")]
     warnings = ["-Wall", "-Werror", "-DPROFILE_OS_HOOKS_HEADER=<os_hooks.h>"]
     return ["-O2", "-fno-pie", *warnings, *defines, *includes, directory]
 
