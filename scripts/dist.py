@@ -6,7 +6,8 @@ Packs kernel/profile/ for other kernels (make dist), or measures the size of eac
   dist.py link build/package
   dist.py sizes
 
-The package has the files of this tree, unchanged. Symbolic links show parts of src/ by other names:
+The package has the files of this tree, unchanged, and in src/ two that are made of Kbuild files and
+folders, so that its Makefile has to read neither. Symbolic links show parts of src/ by other names:
 include/ has the hooks, port/ the contracts. The same tree makes the same bytes. `link` makes a
 directory like the unpacked package, in which the files are links to those of this tree.
 """

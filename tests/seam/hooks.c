@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What a kernel in Rust has in C: structures with the profiler's members, and hooks that C inlines.
+ * The C file of a kernel in Rust (hooks.rs). The hooks' headers are C, so this file has what needs
+ * them: the structures of tasks and processes, and a function for each hook that is inlined.
  */
 
 #include "task.h"

@@ -258,17 +258,8 @@ static pf_always_inline u64 profile_point_begin(const struct profile_point *poin
 	struct profile_time __profile_scope_##name pf_unused __PROFILE_UNTIL_END(name) = \
 		__PROFILE_BEGIN(name)()
 
-#define PROFILE_POINT_FUNCTIONS(name)                          \
-	void profile_begin_##name(struct profile_time *start); \
-	void profile_begin_##name(struct profile_time *start)  \
-	{                                                      \
-		*start = __PROFILE_BEGIN(name)();              \
-	}                                                      \
-	void profile_end_##name(struct profile_time *start);   \
-	void profile_end_##name(struct profile_time *start)    \
-	{                                                      \
-		__PROFILE_END(name)(start);                    \
-	}
+#define __PROFILE_TIME_START(name, start) (*(start) = __PROFILE_BEGIN(name)())
+#define __PROFILE_TIME_LEAVE(name, start) __PROFILE_END(name)(start)
 
 /* Keeps a start for each CPU, and nr_switches then: a start from before a switch is not valid. */
 #define PROFILE_POINT_CPU_TIME(name)                                              \
@@ -322,25 +313,30 @@ static inline void print_profile_points(void)
 #define DEFINE_PROFILE_POINT(name)
 #define DEFINE_PROFILE_POINT_SLEEPS(name)
 #define PROFILE_POINT_TIME(name)
-#define profile_point_start(name) ((void)0)
-#define profile_point_leave(name) ((void)0)
-#define PROFILE_START(name)	  ((void)0)
-#define PROFILE_LEAVE(name)	  ((void)0)
-#define PROFILE_SCOPE(name)	  ((void)0)
+#define profile_point_start(name)	  ((void)0)
+#define profile_point_leave(name)	  ((void)0)
+#define PROFILE_START(name)		  ((void)0)
+#define PROFILE_LEAVE(name)		  ((void)0)
+#define PROFILE_SCOPE(name)		  ((void)0)
 struct profile_time;
-#define PROFILE_POINT_FUNCTIONS(name)                          \
-	void profile_begin_##name(struct profile_time *start); \
-	void profile_begin_##name(struct profile_time *start)  \
-	{                                                      \
-	}                                                      \
-	void profile_end_##name(struct profile_time *start);   \
-	void profile_end_##name(struct profile_time *start)    \
-	{                                                      \
-	}
+#define __PROFILE_TIME_START(name, start) ((void)0)
+#define __PROFILE_TIME_LEAVE(name, start) ((void)0)
 #define PROFILE_POINT_CPU_TIME(name)
 #define profile_point_start_cpu(name) ((void)0)
 #define profile_point_leave_cpu(name) ((void)0)
 
 #endif
+
+#define PROFILE_POINT_FUNCTIONS(name)                          \
+	void profile_begin_##name(struct profile_time *start); \
+	void profile_begin_##name(struct profile_time *start)  \
+	{                                                      \
+		__PROFILE_TIME_START(name, start);             \
+	}                                                      \
+	void profile_end_##name(struct profile_time *start);   \
+	void profile_end_##name(struct profile_time *start)    \
+	{                                                      \
+		__PROFILE_TIME_LEAVE(name, start);             \
+	}
 
 #endif

@@ -70,8 +70,8 @@ static void add_to_row(const struct trace_hist *hist, const void *content, u64 *
 		os_task_comm(os_current_task(), &row[hist->comm_at]);
 	for (u32 i = 0; i < hist->nr_values; i++)
 		os_add(row[hist->values[i].at], number_of(&hist->values[i], content));
-	/* Last, because readers skip a row without events. */
-	pf_barrier();
+	/* Pairs with add_row(), which skips a row without events: the first one is whole. */
+	pf_wmb();
 	os_add(*hits, 1);
 }
 

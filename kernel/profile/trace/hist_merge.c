@@ -13,6 +13,7 @@ static void add_row(struct hist_rows *all, const struct trace_hist *hist, const 
 	u32 end = hist->comm_at ?: hist->row_words;
 	u64 hits = pf_read_once(row[hist->key_words]), *sum;
 
+	pf_rmb(); /* pairs with add_to_row() */
 	if (!hits)
 		return; /* the CPU is adding it now */
 	sum = rows_find(&all->rows, row);
