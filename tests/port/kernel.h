@@ -24,11 +24,11 @@ extern u32 nr_cpus_up; /* that are online */
 extern pf_flag_t panicking;
 
 /*
- * The architecture, in <arch>/arch.h and cpu.c. arch.h also has struct pt_regs, and of it
- * os_regs_pc() and so on, with which the kernel's side of samples begins; read_this_cpu() and this
- * CPU's set_this_cpu(); wait_for_interrupt(), which is called with interrupts off and turns them
- * on; FLAGS_IRQS_ON and FLAGS_IRQS_OFF for battery_irq_restore(); and the stack of a task that has
- * been switched out: it has SWITCH_WORDS words, of which SWITCH_PC is where the task goes on.
+ * The architecture, in <arch>/arch.h and cpu.c. arch.h also has struct pt_regs, with os_regs_pc()
+ * and the other contracts about registers; read_this_cpu() and this CPU's set_this_cpu();
+ * wait_for_interrupt(), which is called with interrupts off and turns them on; FLAGS_IRQS_ON and
+ * FLAGS_IRQS_OFF for battery_irq_restore(); and the stack of a task that has been switched out: it
+ * has SWITCH_WORDS words, of which SWITCH_PC is where the task goes on.
  */
 #include <arch.h>
 

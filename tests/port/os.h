@@ -5,7 +5,7 @@
 /*
  * The rest of the profiler's seam; kernel/profile/os.h has the contracts. This kernel has CPUs,
  * tasks that always run in the kernel, and a periodic tick. It has no files, workers and NMIs.
- * What is missing here comes from batteries, and os_regs_pc() and so on from arch.h.
+ * What is missing here comes from batteries; contracts about registers are in arch.h.
  */
 
 #include "task.h"
