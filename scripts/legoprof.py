@@ -137,11 +137,15 @@ def read_stacks(export: Export, args: argparse.Namespace) -> tuple[Stacks, int]:
     memory_of = "programs" if args.memory else "kernel" if args.kernel_memory else None
     if (waits and memory_of) or (args.memory and args.kernel_memory):
         raise ExportError("one at a time: --waits, --memory or --kernel-memory")
-    if args.bytes != "live" and not args.kernel_memory:
-        raise ExportError("--bytes is for --kernel-memory")
+    if args.bytes and (not memory_of or (args.memory and args.bytes == "peak")):
+        raise ExportError("--bytes is for --kernel-memory, or live or allocated for --memory")
     stacks = profiles.stacks.read(export, waits, memory_of)
-    if args.bytes != "live":
+    if args.bytes == "live" and not stacks.has_live:
+        raise ExportError(f"{export.path} does not say which memory was live")
+    if args.bytes:
         stacks.weigh(f"{args.bytes}_bytes")
+    if args.memory and args.command != "pprof":  # which has all kinds of bytes
+        stacks.stacks = [stack for stack in stacks.stacks if stack.weight]
     for file in profiles.stacks.FILES:
         for table in export.files.get(file, []):
             table.rows.clear()
@@ -379,8 +383,8 @@ def add_memory(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--memory", action="store_true", help=what)
     what = "live bytes by the place in the kernel that allocated them, or by its call chain"
     parser.add_argument("--kernel-memory", action="store_true", help=what)
-    what = "the kernel's memory: all bytes that were allocated, or those at the peak"
-    parser.add_argument("--bytes", choices=("live", "allocated", "peak"), default="live", help=what)
+    what = "live, or all that were allocated (or touched), or those of the kernel at the peak"
+    parser.add_argument("--bytes", choices=("live", "allocated", "peak"), help=what)
 
 
 def add_stacks(

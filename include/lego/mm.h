@@ -222,6 +222,14 @@ void mm_put_areas(struct mm_area_info *areas, unsigned int nr);
  */
 void mm_get_peak(const struct mm *mm, u64 nr[NR_MM_KINDS]);
 
+/*
+ * Copies the numbers of call chains (pte_chain()) of up to max pages from *addr on, and moves *addr
+ * behind them; at the end, to TASK_SIZE or beyond. Looks at a bounded part of the page table, so
+ * there may be none. Exact unless pages are mapped or unmapped meanwhile. The caller keeps mm. Any
+ * context.
+ */
+u32 mm_read_chains(const struct mm *mm, u64 *addr, u16 *chains, u32 max);
+
 /* Changes the number of threads. Any context but NMI. */
 void mm_add_threads(struct mm *mm, int nr);
 

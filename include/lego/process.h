@@ -89,6 +89,11 @@ u64 process_max_pages(struct process *proc);
 /* Fills in the bytes that it had then, by kind, and the page tables. Any context but NMI. */
 void process_get_peak(struct process *proc, u64 bytes[NR_MM_KINDS]);
 
+/*
+ * For the profiler of memory, as its os_process_pages(). Any context but NMI.
+ */
+bool process_read_chains(struct process *proc, u64 pass, u64 *addr, u16 *chains, u32 *nr);
+
 /* Returns the process's mm with a reference; NULL: it has none any more. Any context but NMI. */
 struct mm *process_get_mm(struct process *proc);
 /*

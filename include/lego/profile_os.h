@@ -409,6 +409,11 @@ static inline u64 os_random(void)
 #define os_kmalloc_class_size(class) slab_class_size(class)
 #define OS_PAGE_BYTES		     PAGE_SIZE
 
+#define OS_MAX_PAGE_CHAINS	       4096 /* see pte_chain() */
+#define os_memory_kind_is_mapped(kind) ((kind) < NR_MM_AREA_KINDS)
+#define os_process_pages(proc, pass, addr, chains, nr) \
+	process_read_chains(proc, pass, addr, chains, nr)
+
 static inline bool os_is_allocator(const char *function)
 {
 	static const char *const names[] = { "page_alloc", "cpu_fill", "alloc_large", "slab_alloc",

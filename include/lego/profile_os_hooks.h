@@ -40,12 +40,13 @@ typedef struct vma os_area_t;
 #define os_this_cpu_try_cmpxchg(v, p, new) this_cpu_try_cmpxchg(v, p, new)
 
 typedef struct static_key os_key_t;
-#define os_key_on(key)	     static_key_on(key)
-#define os_key_set(key, on)  static_key_set(key, on)
-#define os_key_is_set(key)   static_key_is_set(key)
-#define os_keys_begin()	     static_keys_begin()
-#define os_keys_add(key, on) static_keys_add(key, on)
-#define os_keys_commit()     static_keys_commit()
+#define os_keep_chain(pte, number) (*(pte) |= pte_chain_bits(number))
+#define os_key_on(key)		   static_key_on(key)
+#define os_key_set(key, on)	   static_key_set(key, on)
+#define os_key_is_set(key)	   static_key_is_set(key)
+#define os_keys_begin()		   static_keys_begin()
+#define os_keys_add(key, on)	   static_keys_add(key, on)
+#define os_keys_commit()	   static_keys_commit()
 
 #define os_clock_begin() point_clock_begin()
 #define os_clock_end()	 point_clock_end()

@@ -106,7 +106,7 @@ static int copy_borrowed(struct mm *mm, const struct vma *vma, u64 addr, u64 *pt
 		 * Other CPUs whose TLB has the entry read-only fault once more, and find nothing to
 		 * do.
 		 */
-		WRITE_ONCE(*pte, page_to_phys(old) | pte_user_bits(vma->prot, false));
+		WRITE_ONCE(*pte, (*pte & PTE_PAGE_MASK) | pte_user_bits(vma->prot, false));
 		spin_unlock(&mm->pt_lock);
 		invlpg(addr);
 		return FAULT_COPY;
@@ -122,14 +122,16 @@ static int copy_borrowed(struct mm *mm, const struct vma *vma, u64 addr, u64 *pt
 	memcpy(page_address(copy), page_address(old), PAGE_SIZE);
 	spin_lock(&mm->pt_lock);
 	if (*pte & PTE_BORROWED)
-		WRITE_ONCE(*pte, page_to_phys(old) | pte_user_bits(0, true));
+		WRITE_ONCE(*pte, (*pte & PTE_PAGE_MASK) | pte_user_bits(0, true));
 	spin_unlock(&mm->pt_lock);
 	flush_tlb_mm_range(mm, addr, addr + PAGE_SIZE);
 	spin_lock(&mm->pt_lock);
 	if (*pte & PTE_BORROWED) {
-		WRITE_ONCE(*pte, page_to_phys(copy) | pte_user_bits(vma->prot, false));
+		u64 entry = page_to_phys(copy) | pte_user_bits(vma->prot, false);
+
+		profile_memory_mapped(vma_kind(vma), true, &entry);
+		WRITE_ONCE(*pte, entry);
 		copy = old; /* drop the reference that the entry had */
-		profile_memory_touched(vma_kind(vma), true);
 	}
 	spin_unlock(&mm->pt_lock);
 	page_put(copy);
@@ -147,18 +149,18 @@ static void install(struct mm *mm, const struct vma *vma, u64 *pte, struct page 
 	DEBUG_ASSERT(atomic_read(&page->refs) > 0);
 	spin_lock(&mm->pt_lock);
 	if (!pte_has_page(*pte)) {
-		WRITE_ONCE(*pte, page_to_phys(page) | pte_user_bits(vma->prot, borrowed));
+		u64 entry = page_to_phys(page) | pte_user_bits(vma->prot, borrowed);
+
+		profile_memory_mapped(vma_kind(vma), false, &entry);
+		WRITE_ONCE(*pte, entry);
 		mm->nr_pages++;
 		mm->nr_of_kind[vma_kind(vma)]++;
 		mm->max_pages = max(mm->max_pages, mm->nr_pages);
 		installed = true;
 	}
 	spin_unlock(&mm->pt_lock);
-	if (!installed) {
+	if (!installed)
 		page_put(page);
-		return;
-	}
-	profile_memory_touched(vma_kind(vma), false);
 }
 
 /* Returns true if the access, which the area allows, has to copy the page of the entry. */

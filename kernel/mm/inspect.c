@@ -112,6 +112,21 @@ void mm_get_usage(struct mm *mm, const struct mm_area_info *area, struct mm_usag
 	}
 }
 
+#ifdef CONFIG_PROFILE_MEMORY_CHAINS
+/* A table that is there stays until the address space ends, so this needs no lock. */
+u32 mm_read_chains(const struct mm *mm, u64 *addr, u16 *chains, u32 max)
+{
+	u64 end = TASK_SIZE, *pte;
+	u32 nr = 0;
+
+	if (READ_ONCE(mm->nr_tables) > PTRS_PER_TABLE)
+		end = min(ALIGN_DOWN(*addr, BIT(30)) + BIT(30), TASK_SIZE); /* 512 tables */
+	for (; nr < max && (pte = pgtable_next(mm->pgd, addr, end)); *addr += PAGE_SIZE)
+		chains[nr++] = (u16)pte_chain(READ_ONCE(*pte));
+	return nr;
+}
+#endif
+
 /* Returns the page at addr, with a reference, or NULL if it is not mapped for reading. */
 static struct page *get_present_page(struct mm *mm, u64 addr)
 {

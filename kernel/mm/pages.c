@@ -42,7 +42,7 @@ static struct flush_range hide_pages(struct mm *mm, u64 start, u64 end)
 
 	ASSERT_MM_HELD_WRITE(mm);
 	for (u64 addr = start; (pte = pgtable_next(mm->pgd, &addr, end)); addr += PAGE_SIZE) {
-		WRITE_ONCE(*pte, (*pte & PTE_ADDR_MASK) | pte_user_bits(0, *pte & PTE_BORROWED));
+		WRITE_ONCE(*pte, (*pte & PTE_PAGE_MASK) | pte_user_bits(0, *pte & PTE_BORROWED));
 		flush_range_add(&range, addr);
 		if (++nr % RESCHED_INTERVAL == 0)
 			cond_resched();
@@ -163,7 +163,7 @@ void pages_protect(struct mm *mm, u64 start, u64 end, u32 prot)
 
 	ASSERT_MM_HELD_WRITE(mm);
 	for (u64 addr = start; (pte = pgtable_next(mm->pgd, &addr, end)); addr += PAGE_SIZE) {
-		u64 entry = (*pte & PTE_ADDR_MASK) | pte_user_bits(prot, *pte & PTE_BORROWED);
+		u64 entry = (*pte & PTE_PAGE_MASK) | pte_user_bits(prot, *pte & PTE_BORROWED);
 
 		if (entry == *pte)
 			continue;
@@ -184,7 +184,7 @@ int pages_copy(struct mm *to, struct mm *from, const struct vma *vma, bool *chan
 		return 0;
 	for (u64 addr = vma->start; (pte = pgtable_next(from->pgd, &addr, vma->end));
 	     addr += PAGE_SIZE) {
-		u64 entry = (*pte & PTE_ADDR_MASK) | pte_user_bits(vma->prot, true);
+		u64 entry = (*pte & PTE_PAGE_MASK) | pte_user_bits(vma->prot, true);
 		u64 *copy = pages_alloc_entry(to, addr);
 
 		if (!copy)
@@ -224,7 +224,7 @@ void pages_move(struct mm *mm, const struct vma *vma, u64 to)
 		u64 bits = pte_user_bits(vma->prot, *pte & PTE_BORROWED);
 
 		DEBUG_ASSERT(!pte_has_page(*target));
-		WRITE_ONCE(*target, (*pte & PTE_ADDR_MASK) | bits);
+		WRITE_ONCE(*target, (*pte & PTE_PAGE_MASK) | bits);
 		WRITE_ONCE(*pte, 0);
 	}
 }

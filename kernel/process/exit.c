@@ -22,6 +22,7 @@
 #include <lego/sysrq.h>
 #include <lego/tty.h>
 #include <lego/uaccess.h>
+#include <profile/memory.h>
 
 /* Returns the exit status that a shell would print for a wait status. */
 static int shell_status(int status)
@@ -78,6 +79,7 @@ static void drop_resources(struct process *proc)
 	wait_event(&proc->exit_wait, READ_ONCE(proc->nr_threads) == 1);
 	signal_stop_timers(proc);
 	posix_timers_delete(proc);
+	profile_memory_ends(proc);
 	mm_drop_pages(proc->mm);
 	process_drop_files(proc);
 }

@@ -217,6 +217,26 @@ struct mm *process_get_mm(struct process *proc)
 	return mm;
 }
 
+#ifdef CONFIG_PROFILE_MEMORY_CHAINS
+bool process_read_chains(struct process *proc, u64 pass, u64 *addr, u16 *chains, u32 *nr)
+{
+	bool locked = !panic_in_progress(); /* else, a CPU that was stopped may have it */
+	unsigned long flags = locked ? spin_lock_irqsave(&proc->lock) : 0;
+	struct mm *mm = proc->nr_threads ? proc->mm : NULL; /* stays while the lock is held */
+	bool more = mm && *addr < TASK_SIZE;
+
+	if (more && !*addr)
+		more = pass ? mm->profile.memory_pass != pass : atomic_read(&mm->nr_threads) == 1;
+	if (more) {
+		mm->profile.memory_pass = pass;
+		*nr = mm_read_chains(mm, addr, chains, *nr);
+	}
+	if (locked)
+		spin_unlock_irqrestore(&proc->lock, flags);
+	return more;
+}
+#endif
+
 void process_set_mm(struct process *proc, struct mm *mm)
 {
 	unsigned long flags = spin_lock_irqsave(&proc->lock);

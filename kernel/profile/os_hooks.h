@@ -180,6 +180,14 @@ typedef struct {
 #define os_keys_commit() ((void)0)
 #endif
 
+/*
+ * Keeps the number of a call chain with the mapping of a page, whose entry in the page table is
+ * *entry. Optional: without it, it is not known what programs have unmapped.
+ */
+#ifndef os_keep_chain
+#define os_keep_chain(entry, number) ((void)(entry), (void)(number))
+#endif
+
 /* Returns raw cycles, not ordered against other instructions. */
 #ifndef os_cycles
 #error "profile: define os_cycles(): the time of a clock that always runs, in cycles"

@@ -103,7 +103,7 @@ class Profile:
         self.has_live, self.is_memory = stacks.has_live, stacks.unit == "bytes"
         self.has_count = stacks.unit == "samples"
         if self.is_memory:
-            # As in Go's profiles of the heap. What programs touch first is known, but not its end.
+            # As in Go's profiles of the heap. Older kernels do not know what programs have freed.
             for kind in ("alloc", "inuse") if stacks.has_live else ("alloc",):
                 self.body += message(SAMPLE_TYPE, value_type(f"{kind}_objects", "count"))
                 self.body += message(SAMPLE_TYPE, value_type(f"{kind}_space", "bytes"))
@@ -163,7 +163,7 @@ class Profile:
             ids.append(self.location(self.user_mapping(place), pc, place))
         if stack.truncated:
             ids.append(self.cut_location(cut_frame(stack.truncated)))
-        if self.has_live and stack.what:
+        if self.has_live and stack.what and not stack.user:
             ids.insert(0, self.cut_location(stack.what))
         body = packed(1, ids) + packed(2, self.values(stack, period_ns))
         labels = {"task": stack.comm, "syscall": stack.call, "run": stack.run}

@@ -43,8 +43,12 @@ class Stack:
     code_map: int = 0  # of the user addresses; 0: unknown
     nr_objects: int = 0  # of memory: pages, or objects of kmalloc
     live: tuple[int, int] = 0, 0  # objects and bytes that are live
-    allocated_bytes: int = 0  # of the kernel's memory
-    peak_bytes: int = 0  # likewise: live at the peak
+    allocated_bytes: int = 0  # of memory
+    peak_bytes: int = 0  # of the kernel's memory: live at the peak
+
+    @property
+    def live_bytes(self) -> int:
+        return self.live[1]
 
     @property
     def is_idle(self) -> bool:
@@ -68,7 +72,7 @@ class Stacks:
         return sum(stack.weight for stack in self.stacks)
 
     def weigh(self, key: str) -> None:
-        """Makes other bytes of the kernel's memory the weights: allocated_bytes or peak_bytes."""
+        """Makes other bytes of memory the weights: live_bytes, allocated_bytes or peak_bytes."""
         for stack in self.stacks:
             stack.weight = getattr(stack, key)
 
@@ -137,19 +141,24 @@ def wait(row: dict) -> Stack:
 
 
 def memory(row: dict) -> Stack:
-    """Makes a stack of memory that user code has touched first."""
+    """
+    Makes a stack of memory that user code has touched first. What is live now, and not at the end
+    of a process, has rows of its own, without a CPU and touched bytes.
+    """
     return Stack(
         weight=number(row["bytes"], 62),
         kernel=[],
         user=addresses(row, "user"),
-        comm=str(row["comm"]),
+        comm=str(row["comm"]) or "[unknown]",
         pid=number(row["pid"], 32),
-        cpu=number(row["cpu"], 32),
+        cpu=number(row["cpu"] or 0, 32),
         call=row["syscall"] and str(row["syscall"]),
         what=f"{row['kind']}, copied" if number(row["copied"], 8) else str(row["kind"]),
         run=label(row),
         code_map=number(row.get("code_map", 0), 32),
         nr_objects=number(row["pages"], 50),
+        live=(number(row.get("live_pages", 0), 50), number(row.get("live_bytes", 0), 62)),
+        allocated_bytes=number(row["bytes"], 62),
     )
 
 
@@ -212,8 +221,9 @@ def read(export: Export, waits: bool = False, memory_of: str | None = None) -> S
     Damaged rows are left out, and counted.
     """
     if memory_of == "programs":
-        found = Stacks("bytes", 1, losses=losses.of_memory(export))
         rows, make = export.rows("memory_stacks.json"), memory
+        has_live = all("live_bytes" in row for row in rows)  # else of an older kernel
+        found = Stacks("bytes", 1, losses=losses.of_memory(export), has_live=has_live)
     elif memory_of:
         found = Stacks("bytes", 1, has_live=True)
         rows, make = kernel_memory_rows(export), kernel_memory

@@ -106,6 +106,81 @@ def test_files(boot, tmp_path):
     assert any(line.startswith("recording of touched memory is off since ") for line in lines)
 
 
+LIVE = """\
+mapped &
+until [ -e /tmp/ready ]; do usleep 10000; done
+usleep 100000
+look() {
+    echo LOOK
+    for name in mapped sleep; do
+        for pid in $(pidof $name); do echo STATM $pid $(cat /proc/$pid/statm); done
+    done
+    cat /proc/profile/memory_stacks.json
+}
+look
+echo reset > /proc/profile/memory_chains
+look
+echo off > /proc/profile/memory_chains
+kill -USR1 $!
+until [ -e /tmp/more ]; do usleep 10000; done
+look
+killall mapped sleep
+"""
+ADDRESSES = tuple[str, ...]
+
+
+def live_pages(text: str) -> dict[int, dict[tuple[str, int, ADDRESSES], int]]:
+    """
+    Returns what each program of the script has mapped by kind, whether it is copied, and the chain,
+    after comparing the sum with the kernel's own count.
+    """
+    lines = [line.strip() for line in text.splitlines()]
+    rows = [json.loads(line) for line in lines if line.startswith('{"cpu":null')]
+    statm = [line.split()[1:] for line in lines if line.startswith("STATM")]
+    assert len(statm) == 3
+    found = {}
+    for pid, _, resident, *_ in statm:
+        own = [row for row in rows if row["pid"] == int(pid)]
+        assert sum(row["live_pages"] for row in own) == int(resident), own
+        assert all(row["live_bytes"] == 4096 * row["live_pages"] for row in own)
+        keys = [(row["kind"], row["copied"], tuple(row["user"] or ())) for row in own]
+        assert len(set(keys)) == len(keys)
+        found[int(pid)] = dict(zip(keys, (row["live_pages"] for row in own)))
+    return found
+
+
+def test_live_pages(boot, tmp_path):
+    """
+    Live rows add up to the resident set of each process, by the chain that mapped each page: after
+    munmap, madvise, mprotect, mremap, fork, copies on write and execve, through a reset, and off.
+    """
+    image = harness.script_image(tmp_path, LIVE, ("mapped",))
+    log = boot(None, initrd=image, append=f"{ON} profile.on_exit=none").log
+    first, reset, off = (live_pages(text) for text in log.split("LOOK")[1:])
+    assert first == reset
+    parent, child, sleep = sorted(first)
+
+    def pages(pid: int, kind: str, copied: int = 0) -> list[int]:
+        chains = first[pid].items()
+        return sorted(nr for (k, c, _), nr in chains if (k, c) == (kind, copied) and nr > 2)
+
+    assert pages(parent, "anonymous")[-1] == 70 - 3 and pages(parent, "anonymous", 1) == [3]
+    assert pages(child, "anonymous")[-1] == 70 - 7 and pages(child, "anonymous", 1) == [7]
+    assert pages(parent, "shared") == [8] and pages(child, "shared") == []
+    chains = [{key[2] for key in first[pid]} for pid in (parent, child, sleep)]
+    assert len(chains[0] & chains[1]) > 5 and not chains[0] & chains[2] - {()}
+    assert off[child] == first[child] and off[parent]["-", 0, ()] == 12
+
+
+def test_live_pages_when_a_process_ends(boot):
+    """What is still mapped at the end is that of a leak, and nothing of a buffer that is gone."""
+    found = memory_of(boot("slow-leak", icount=True, append=ON).log)
+    row = found.memory.rows[0]
+    assert row.live_bytes == row.nr_bytes and found.memory.live_pages * 4096 > 0.99 * row.nr_bytes
+    row = memory_of(boot("hog-churn", icount=True, append=ON).log).memory.rows[0]
+    assert row.live_bytes == 0
+
+
 def test_off_by_default(boot):
     (found,) = report.parse(boot("slow-leak", icount=True).log)
     assert not found.memory and found.summary.peak_parts["heap"] > 100

@@ -387,6 +387,12 @@ extern u64 host_page_bytes, host_kmalloc_bytes;
 #define os_kmalloc_bytes_live()	     host_kmalloc_bytes
 #define os_kmalloc_class_size(class) (16ull << (class))
 #define OS_PAGE_BYTES		     4096ull
+
+/* As if each kind but files were mapped. The numbers of chains are kept in host_kept. */
+#define OS_MAX_PAGE_CHAINS	       128
+#define os_memory_kind_is_mapped(kind) ((kind) < 2)
+bool host_process_pages(os_process_t *proc, u64 pass, u64 *addr, u16 *chains, u32 *nr);
+#define os_process_pages host_process_pages
 #endif
 
 #endif

@@ -69,4 +69,6 @@ extern bool host_dying;
 void host_key_is_set(void);
 #define os_key_set(key, on_) (pf_write_once((key)->on, on_), host_key_is_set())
 
+#define os_keep_chain(entry, number) (*(entry) = (u16)(number))
+
 #endif

@@ -18,6 +18,7 @@ SITE = {
     **{"live_bytes": 640, "live_objects": 10, "allocated_bytes": 1280, "allocated_objects": 20},
     "place": "pipe_write (kernel/fs/pipe.c:20)",
 }
+MAPPED = TOUCHED | {"cpu": None, "pages": 0, "bytes": 0, "live_pages": 2, "live_bytes": 8192}
 COPIED = TOUCHED | {"pages": 1, "bytes": 4096, "copied": 1, "syscall": "sys_read", "pid": 2}
 LINES = [
     *({"file": "memory_chains.json"}, {"table": "Memory (all)"}),
@@ -118,6 +119,34 @@ def profile(data: bytes) -> tuple[list[tuple[str, str]], list[list[int]]]:
     return [(strings[one[1]], strings[one[2]]) for one in types], [packed(s[2]) for s in samples]
 
 
+# Of a newer kernel: what one process had at its end, what one has now, and what nobody knows.
+LIVE = [
+    *({"file": "memory_stacks.json"}, {"table": "Memory touched first"}, MAPPED),
+    TOUCHED | {"live_pages": 0, "live_bytes": 0},
+    COPIED | {"live_pages": 1, "live_bytes": 4096},
+    MAPPED | {"comm": "", "kind": "-", "user": [], "live_pages": 5, "live_bytes": 20480},
+]
+
+
+def test_live_memory_of_programs(run):
+    _, data, _ = run("folded", "--memory", "--bytes", "live", lines=LIVE)
+    assert data.decode().splitlines() == [
+        "[unknown];[-] 20480",
+        "a b;0x401100;0x401000;[heap] 8192",
+        "a b;0x401100;0x401000;[sys_read];[heap, copied] 4096",
+    ]
+    folded = [run("folded", "--memory", *more, lines=LIVE)[1] for more in ([], BY_TOUCH)]
+    assert folded[0] == folded[1] and folded[0].count(b"\n") == 2
+    types, values = profile(run("pprof", "--memory", lines=LIVE)[1])
+    assert len(types) == 4
+    assert values == [[0, 0, 2, 8192], [3, 12288, 0, 0], [1, 4096, 1, 4096], [0, 0, 5, 20480]]
+    status, _, err = run("folded", "--memory", "--bytes", "live")
+    assert status == 2 and "does not say which memory was live" in err
+
+
+BY_TOUCH = ["--bytes", "allocated"]
+
+
 def test_pprof_has_the_types_of_go(run):
     types, values = profile(run("pprof", "--kernel-memory")[1])
     kinds = ("alloc_objects", "alloc_space", "inuse_objects", "inuse_space")
@@ -175,7 +204,7 @@ def test_refusals(run):
     for argv, why in (
         (["perf-data", "--memory"], "perf has no profile of memory: write pprof"),
         (["folded", "--memory", "--waits"], "one at a time: --waits, --memory or --kernel-memory"),
-        (["folded", "--memory", "--bytes", "peak"], "--bytes is for --kernel-memory"),
+        (["folded", "--memory", "--bytes", "peak"], "--bytes is for --kernel-memory, or live"),
         (["folded", "--memory", "--tid", "9"], "memory has no tid and no system call to choose by"),
     ):
         status, data, err = run(*argv)

@@ -15,6 +15,12 @@ enum {
 	FILES,
 };
 
+/* What two processes have mapped: the numbers of chains. */
+static struct pages {
+	u16 chains[256];
+	u32 nr;
+} parent_pages, child_pages;
+
 /* Functions have 256 bytes. The program's begin at 0x400000, the library's at 0x700000. */
 #define OWN(i)	   (0x400000ull + (i)*256)
 #define LIBRARY(i) (0x700000ull + (i)*256)
@@ -45,6 +51,23 @@ static void go_to(struct task *task)
 	host_pid = host_tid = task->proc->pid;
 }
 
+static struct pages *pages_of(const struct process *proc)
+{
+	return proc == &child_proc ? &child_pages : &parent_pages;
+}
+
+/* One page at a time, to show that steps make a whole. */
+bool host_process_pages(os_process_t *proc, u64 pass, u64 *addr, u16 *chains, u32 *nr)
+{
+	const struct pages *pages = pages_of(proc);
+
+	if (*addr == pages->nr)
+		return false;
+	chains[0] = pages->chains[(*addr)++];
+	*nr = 1;
+	return true;
+}
+
 /* The current task touches pages in a chain of functions, innermost first. */
 static void touch(u32 kind, bool is_copy, u32 nr, const u64 *chain, u32 depth)
 {
@@ -52,8 +75,14 @@ static void touch(u32 kind, bool is_copy, u32 nr, const u64 *chain, u32 depth)
 	user.callers = chain + 1;
 	user.nr_user_callers = depth - 1;
 	host_user_regs = &user;
-	for (u32 i = 0; i < nr; i++)
-		profile_memory_touched(kind, is_copy);
+	for (u32 i = 0; i < nr; i++) {
+		struct pages *pages = pages_of(host_current->proc);
+		u16 chain = 0;
+
+		profile_memory_mapped(kind, is_copy, &chain);
+		if (os_memory_kind_is_mapped(kind) && pages->nr < PF_ARRAY_SIZE(pages->chains))
+			pages->chains[pages->nr++] = chain;
+	}
 }
 
 #define TOUCH(kind, is_copy, nr, ...)                          \
@@ -66,6 +95,13 @@ static const struct memory_chain_row *view(struct process *proc)
 	memory_chains_make_view(&(struct report){ .proc = proc });
 	memory_chains_unpin();
 	return memory_chain_view.rows;
+}
+
+static u64 nr_lost(void)
+{
+	u64 nr_at_end;
+
+	return memory_chains_read_lost(&nr_at_end);
 }
 
 static int setup(void **state)
@@ -87,6 +123,7 @@ static int setup(void **state)
 	host_fail_alloc = 0;
 	user_symbol_source = &names;
 	go_to(&parent);
+	parent_pages.nr = child_pages.nr = 0;
 	profile_reset();
 	host_log_clear();
 	table_text_restart();
@@ -146,6 +183,58 @@ static void rows_of_a_process(void **state)
 	assert_int_equal(memory_chain_view.nr_rows, 2); /* names of threads are apart */
 }
 
+/* What is mapped is known by chain, also in a copy of the process, and when that has ended. */
+static void live_pages(void **state)
+{
+	const struct memory_chain_row *row;
+
+	TOUCH(HEAP, false, 5, OWN(1) + 9, OWN(2) + 9);
+	TOUCH(STACKS, false, 1, OWN(3) + 9);
+	parent_pages.chains[0] = parent_pages.chains[5]; /* instead of a heap page, a stack page */
+	parent_pages.nr = 4;
+	row = view(&parent_proc);
+	assert_int_equal(memory_chain_view.nr, 6);
+	assert_int_equal(memory_chain_view.nr_live, 4);
+	assert_int_equal(row[0].nr_live, 3);
+	assert_int_equal(row[1].nr_live, 1);
+	child_pages = parent_pages; /* fork */
+	row = view(&child_proc);
+	assert_int_equal(row[0].nr, 0);
+	assert_int_equal(row[0].nr_live, 3);
+	assert_int_equal(row[0].functions[0].start, OWN(1));
+	view(NULL);
+	assert_int_equal(memory_chain_view.nr_live, 8);
+	host_cpu = 1;
+	go_to(&child);
+	profile_memory_ends(&child_proc);
+	child_pages.nr = 0;
+	row = view(&child_proc);
+	assert_int_equal(row[0].nr_live, 3);
+	assert_int_equal(memory_chain_view.nr_live, 4);
+	/* A reset forgets the ended process, and what was touched, but not what is mapped. */
+	profile_reset();
+	view(NULL);
+	assert_int_equal(memory_chain_view.nr, 0);
+	assert_int_equal(memory_chain_view.nr_live, 4);
+	assert_non_null(strstr(host_file_read("profile/memory_stacks.json"),
+			       "{\"cpu\":null,\"pages\":0,\"bytes\":0,\"live_pages\":3,"
+			       "\"live_bytes\":12288,\"pid\":20,\"comm\":\"parent\","));
+}
+
+/* Pages without a number, as from before it was on, have a row of their own: sums are exact. */
+static void live_pages_without_a_number(void **state)
+{
+	TOUCH(HEAP, false, 2, OWN(1));
+	parent_pages.chains[parent_pages.nr++] = 0;
+	for (u64 i = 0; i < 150; i++)
+		TOUCH(HEAP, false, 1, OWN(1), OWN(2) + i * 256);
+	view(&parent_proc);
+	assert_int_equal(memory_chain_view.nr_live, 153);
+	assert_true(memory_page_chains_read_lost() > 0);
+	assert_non_null(strstr(host_file_read("profile/memory_chains"), "[unknown]\n"));
+	assert_non_null(strstr(host_file_read("profile/memory_chains"), "no room for the numbers"));
+}
+
 static void printed(void **state)
 {
 	const char *text;
@@ -155,19 +244,23 @@ static void printed(void **state)
 	host_user_regs = &(const struct pt_regs){ 0 }; /* no user code yet */
 	profile_memory_touched(STACKS, true);
 	text = host_file_read("profile/memory_chains");
-	assert_non_null(strstr(text, "Memory (all)\ntouched first by all processes: 4 pages\n"));
-	assert_non_null(strstr(text, "         12288    75.00          3  heap                 "
-				     "parent           own_1 < own_2\n"));
+	assert_non_null(strstr(text, "Memory (all)\ntouched first by all processes: 4 pages\n"
+				     "live, now or when their process ended: 3 pages\n"));
+	assert_non_null(strstr(
+		text, "         12288    75.00          3           12288  heap                 "
+		      "parent           own_1 < own_2\n"));
 	assert_non_null(strstr(text, "stacks, copied       parent           ["));
 	text = host_file_read("profile/memory_stacks");
 	assert_non_null(strstr(text, "parent;own_2;own_1;lib_1;[heap] 12288\n"));
 	assert_non_null(strstr(text, "parent;[stacks,?copied] 4096\n"));
 	text = host_file_read("profile/memory_stacks.json");
 	assert_non_null(strstr(text, "{\"table\":\"Memory touched first\"}\n{\"cpu\":0,\"pages\":3,"
-				     "\"bytes\":12288,\"pid\":20,\"comm\":\"parent\","
+				     "\"bytes\":12288,\"live_pages\":0,\"live_bytes\":0,"
+				     "\"pid\":20,\"comm\":\"parent\","
 				     "\"kind\":\"heap\",\"copied\":0,\"syscall\":null,"));
 	text = host_file_read("profile/memory_chains.json");
-	assert_non_null(strstr(text, "{\"touched_bytes\":12288,\"pages\":3,\"kind\":\"heap\","
+	assert_non_null(strstr(text, "{\"touched_bytes\":12288,\"pages\":3,\"live_bytes\":12288,"
+				     "\"kind\":\"heap\","
 				     "\"comm\":\"parent\",\"place\":\"own_1 < own_2\"}\n"));
 }
 
@@ -179,15 +272,15 @@ static void losses_are_counted(void **state)
 	for (u64 i = 0; i < nr; i++)
 		TOUCH(HEAP, false, 1, OWN(1), OWN(2) + i * 256, OWN(3) + i * 256);
 	view(NULL);
-	assert_true(memory_chains_read_lost() > 0);
-	assert_int_equal(memory_chain_view.nr + memory_chains_read_lost(), nr);
+	assert_true(nr_lost() > 0);
+	assert_int_equal(memory_chain_view.nr + nr_lost(), nr);
 	assert_true(memory_chain_view.nr_dropped > 0);
 	assert_non_null(strstr(host_file_read("profile/memory_chains"), "not in the store: "));
 	profile_reset();
 	TOUCH(HEAP, false, 1, OWN(1));
 	view(NULL);
 	assert_int_equal(memory_chain_view.nr, 1);
-	assert_int_equal(memory_chains_read_lost(), 0);
+	assert_int_equal(nr_lost(), 0);
 }
 
 /* A long run: processes end, and what they touched stays, by program. */
@@ -204,8 +297,8 @@ static void ended_processes_are_summed_up(void **state)
 		stack_collect();
 	}
 	view(NULL);
-	assert_int_equal(memory_chain_view.nr + memory_chains_read_lost(), nr);
-	assert_true(memory_chains_read_lost() == 0);
+	assert_int_equal(memory_chain_view.nr + nr_lost(), nr);
+	assert_true(nr_lost() == 0);
 	child_proc.pid = 21;
 }
 
@@ -233,10 +326,12 @@ int main(void)
 		cmocka_unit_test_setup(rows_are_by_kind_and_own_functions, setup),
 		cmocka_unit_test_setup(a_recent_record_is_compared, setup),
 		cmocka_unit_test_setup(rows_of_a_process, setup),
+		cmocka_unit_test_setup(live_pages, setup),
 		cmocka_unit_test_setup(printed, setup),
 		cmocka_unit_test_setup(losses_are_counted, setup),
 		cmocka_unit_test_setup(ended_processes_are_summed_up, setup),
 		cmocka_unit_test_setup(switched_off, setup),
+		cmocka_unit_test_setup(live_pages_without_a_number, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

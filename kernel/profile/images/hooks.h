@@ -16,6 +16,9 @@ struct profile_mm {
 #ifdef CONFIG_PROFILE_IMAGES
 	u32 code_map; /* number of its code map: see images/images.h; 0: no code yet */
 #endif
+#ifdef CONFIG_PROFILE_MEMORY_CHAINS
+	u64 memory_pass; /* for os_process_pages(): the last pass that has read it */
+#endif
 	pf_may_be_empty;
 };
 

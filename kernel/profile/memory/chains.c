@@ -12,6 +12,10 @@
 
 #include "chains.h"
 
+#include "os.h"
+
+#include <profile/memory.h>
+
 #define LOG_BYTES     (128ul << 10)
 #define MIN_LOG_BYTES (16ul << 10)
 #define KEY_OFFSET    __builtin_offsetof(struct memory_record, process)
@@ -25,7 +29,7 @@ struct recent {
 
 struct chains_cpu {
 	struct stack_store store;
-	u64 nr_lost; /* of the store's generation */
+	u64 nr_lost, nr_lost_at_end; /* pages, of the store's generation */
 	struct recent recent[PF_BIT(LOG2_RECENT)];
 };
 
@@ -33,6 +37,9 @@ static OS_DEFINE_PER_CPU(struct chains_cpu, chains_cpus);
 os_key_t profile_memory_chains_key;
 struct profile_off_time memory_chains_off_time;
 static u64 newest_generation; /* grows with each reset; 0: not ready */
+
+/* Also switched on by the first switch of the other key, and never off. */
+os_key_t profile_memory_ends_key;
 
 static u32 record_bytes(const void *rec_)
 {
@@ -47,7 +54,7 @@ static pf_noinline bool start_again(struct chains_cpu *c, u64 generation)
 	if (!stack_store_clear(&c->store, generation))
 		return false;
 	memset(c->recent, 0, sizeof(c->recent));
-	c->nr_lost = 0;
+	c->nr_lost = c->nr_lost_at_end = 0;
 	pf_write_once(c->store.generation, generation);
 	return true;
 }
@@ -60,6 +67,27 @@ static struct stack_log *log_with_room(struct chains_cpu *c)
 	return c->store.log;
 }
 
+/*
+ * Returns the record like the new one, which is built in the log. If there is none, adds the new
+ * one. Returns NULL if there is no room.
+ */
+static struct memory_record *find_or_add(struct stack_log *log, struct memory_record *new)
+{
+	u32 tag = profile_stack_hash(new->tag, new->process) >> 32;
+	u64 *slot = stack_log_find(log, new, tag, KEY_OFFSET, KEY_WORDS + new->nr_user);
+
+	if (!slot)
+		return NULL;
+	if (*slot)
+		return stack_log_record(log, slot);
+	if (!stack_log_has_room(log, record_bytes(new)))
+		return NULL;
+	new->nr = new->nr_at_end = 0;
+	new->number = os_memory_kind_is_mapped(new->kind) ? memory_page_chain_number(new) : 0;
+	stack_log_add(log, slot, tag, record_bytes(new));
+	return new;
+}
+
 /* Slow path: the cached record does not match. Walks the stack and looks the chain up. */
 static pf_noinline struct memory_record *walk_touch(struct chains_cpu *c, os_task_t *task,
 						    u32 context, struct recent *recent)
@@ -69,7 +97,7 @@ static pf_noinline struct memory_record *walk_touch(struct chains_cpu *c, os_tas
 	const os_regs_t *regs = os_user_regs(task);
 	os_process_t *proc = os_task_process(task);
 	struct profile_stack_walk walk = { 0 };
-	u64 hash, *slot;
+	u64 hash;
 
 	/* A kernel thread has no user code, nor has one that becomes the first process. */
 	if (proc && os_regs_user(regs))
@@ -79,18 +107,12 @@ static pf_noinline struct memory_record *walk_touch(struct chains_cpu *c, os_tas
 	os_task_comm(task, new->comm);
 	new->context = context | walk.counts << 32;
 	hash = walk.hash;
-	for (const u64 *word = &new->process; word != new->pcs; word++)
+	for (const u64 *word = new->comm; word != new->pcs; word++)
 		hash = profile_stack_hash(hash, *word);
-	slot = stack_log_find(log, new, hash >> 32, KEY_OFFSET, KEY_WORDS + new->nr_user);
-	if (!slot)
+	new->tag = hash >> 32;
+	rec = find_or_add(log, new);
+	if (!rec)
 		return NULL;
-	rec = *slot ? stack_log_record(log, slot) : new;
-	if (!*slot) {
-		if (!stack_log_has_room(log, record_bytes(new)))
-			return NULL;
-		new->nr = 0;
-		stack_log_add(log, slot, hash >> 32, record_bytes(new));
-	}
 	if (rec->replayable == PROFILE_STACK_REPLAYABLE || rec->replayable == PROFILE_STACK_PATH)
 		*recent = (struct recent){ os_task_key(task), rec };
 	return rec;
@@ -122,15 +144,15 @@ static pf_always_inline struct memory_record *find_record(struct chains_cpu *c, 
 	return walk_touch(c, task, context, recent);
 }
 
-pf_noinline void profile_memory_note_touch(u32 kind, bool is_copy)
+pf_noinline u32 profile_memory_note_touch(u32 kind, bool is_copy)
 {
 	u64 generation = pf_read_once(newest_generation);
 	os_task_t *task = os_current_task();
 	struct memory_record *rec = NULL;
+	u32 context, number = 0;
 	struct chains_cpu *c;
 	unsigned long flags;
 	os_regs_t here;
-	u32 context;
 
 	os_regs_here(&here);
 	context = os_task_syscall(task, &here) | kind << 16 | (u32)is_copy << 24;
@@ -139,13 +161,48 @@ pf_noinline void profile_memory_note_touch(u32 kind, bool is_copy)
 	seq_begin(&c->store.seq);
 	if (pf_likely(c->store.generation == generation) || start_again(c, generation))
 		rec = find_record(c, task, context);
-	if (pf_likely(rec))
+	if (pf_likely(rec)) {
 		rec->nr++;
-	else
+		number = rec->number;
+	} else {
 		c->nr_lost++;
+	}
 	seq_end(&c->store.seq);
 	os_irq_restore(flags);
 	stack_collect_poll();
+	return number;
+}
+
+/* Adds pages that are mapped to the record of their chain, which another process may have made. */
+static void add_at_end(u64 process, u32 number, u64 nr_pages)
+{
+	const struct memory_record *chain = memory_page_chain(number);
+	u64 generation = pf_read_once(newest_generation);
+	struct memory_record *rec = NULL;
+	unsigned long flags = os_irq_save();
+	struct chains_cpu *c = os_this_cpu_ptr(&os_local(chains_cpus));
+
+	seq_begin(&c->store.seq);
+	if (c->store.generation == generation || start_again(c, generation)) {
+		struct stack_log *log = log_with_room(c);
+
+		rec = stack_log_new(log);
+		memcpy(rec, chain, record_bytes(chain));
+		rec->process = process;
+		rec = find_or_add(log, rec);
+	}
+	if (rec)
+		rec->nr_at_end += nr_pages;
+	else
+		c->nr_lost_at_end += nr_pages;
+	seq_end(&c->store.seq);
+	os_irq_restore(flags);
+	stack_collect_poll();
+}
+
+void profile_memory_note_end(os_process_t *proc)
+{
+	memory_page_chains_visit(proc, 0, add_at_end);
 }
 
 static struct stack_store *store_of_cpu(unsigned int cpu)
@@ -161,7 +218,7 @@ static void fold_record(void *rec_, u32 level)
 
 	if (ended || (level >= STACK_LEVEL_LIVE && rec->process))
 		rec->process = STACK_PROCESS_ENDED;
-	if (rec->nr < stack_level_weight(level, ended)) {
+	if (pf_max(rec->nr, rec->nr_at_end) < stack_level_weight(level, ended)) {
 		rec->nr_user = 0;
 		rec->truncated = PROFILE_STACK_TRUNCATED_ROOM;
 		rec->replayable = PROFILE_STACK_NOT_REPLAYABLE;
@@ -176,13 +233,17 @@ static void fold_record(void *rec_, u32 level)
 
 static void add_record(void *to, const void *from)
 {
-	((struct memory_record *)to)->nr += ((const struct memory_record *)from)->nr;
+	struct memory_record *sum = to;
+	const struct memory_record *rec = from;
+
+	sum->nr += rec->nr;
+	sum->nr_at_end += rec->nr_at_end;
 }
 
 static struct stack_kind kind = {
 	.name = "memory chains",
 	.store = store_of_cpu,
-	.max_record_bytes = sizeof(struct memory_record) + MEMORY_MAX_DEPTH * sizeof(u64),
+	.max_record_bytes = MEMORY_RECORD_BYTES,
 	.key_offset = KEY_OFFSET,
 	.record_bytes = record_bytes,
 	.fold = fold_record,
@@ -193,6 +254,8 @@ static struct stack_kind kind = {
 void memory_chains_init(void)
 {
 	stack_kind_init(&kind, LOG_BYTES, MIN_LOG_BYTES);
+	memory_page_chains_init();
+	os_key_set(&profile_memory_ends_key, true);
 	pf_write_once(newest_generation, STACK_FIRST_GENERATION);
 }
 
@@ -223,16 +286,24 @@ u64 memory_chains_read(const struct memory_record *rec)
 	return pf_read_once(rec->nr);
 }
 
-u64 memory_chains_read_lost(void)
+u64 memory_chains_read_at_end(const struct memory_record *rec)
+{
+	return pf_read_once(rec->nr_at_end);
+}
+
+u64 memory_chains_read_lost(u64 *nr_at_end)
 {
 	u64 generation = pf_read_once(newest_generation), nr = 0;
 	unsigned int cpu;
 
+	*nr_at_end = 0;
 	os_for_each_cpu(cpu) {
 		const struct chains_cpu *c = &os_per_cpu(chains_cpus, cpu);
 
-		if (pf_read_once(c->store.generation) == generation)
-			nr += pf_read_once(c->nr_lost);
+		if (pf_read_once(c->store.generation) != generation)
+			continue;
+		nr += pf_read_once(c->nr_lost);
+		*nr_at_end += pf_read_once(c->nr_lost_at_end);
 	}
 	return nr;
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Prints touched memory: the table of a report, call chains for flame graphs, and all records. */
+/*
+ * Prints touched memory and what of it is mapped: the table of a report, call chains for flame
+ * graphs, and all records.
+ */
 
 #include "chains.h"
 
@@ -10,12 +13,15 @@
 
 #define PLACE_BYTES 160
 
-static const char *const kind_names[OS_NR_MEMORY_KINDS] = { OS_MEMORY_KINDS };
+static const char *const kind_names[OS_NR_MEMORY_KINDS + 1] = {
+	OS_MEMORY_KINDS, [MEMORY_KIND_UNKNOWN] = "-"
+};
 
 enum {
 	BYTES,
 	PERCENT,
 	PAGES,
+	LIVE_BYTES,
 	KIND,
 	COMM,
 	PLACE,
@@ -26,6 +32,7 @@ static const struct column columns[NR_COLUMNS] = {
 	[BYTES] = { "touched.bytes", "touched_bytes", COLUMN_COUNT, 14, .total = TOTAL_SUM },
 	[PERCENT] = { "%", NULL, COLUMN_PERCENT, 7 },
 	[PAGES] = { "pages", "pages", COLUMN_COUNT, 9, .total = TOTAL_SUM },
+	[LIVE_BYTES] = { "live.bytes", "live_bytes", COLUMN_COUNT, 14, .total = TOTAL_SUM },
 	[KIND] = { "memory", "kind", COLUMN_TEXT, 19, .total = TOTAL_LABEL, .left = true },
 	[COMM] = { "thread", "comm", COLUMN_TEXT, 15, .left = true },
 	[PLACE] = { "first touched in", "place", COLUMN_TEXT, 16, .left = true },
@@ -60,8 +67,18 @@ static void print_place(char *text, size_t size, const struct memory_record *rec
 		len += user_symbol_print(text + len, size - len, rec->code_map,
 					 memory_chain_pc(rec, frames[i]));
 	}
+	if (rec->kind == MEMORY_KIND_UNKNOWN)
+		os_strscpy(text, "[unknown]", size);
 	if (!nr && rec->syscall != OS_NO_SYSCALL)
 		os_snprintf(text, size, "[%s]", os_syscall_name(rec->syscall));
+}
+
+/* What is not mapped, as page tables, has a dash. */
+static struct cell live_cell(const struct memory_record *rec, u64 nr_pages)
+{
+	return rec->kind == MEMORY_KIND_UNKNOWN || os_memory_kind_is_mapped(rec->kind) ?
+		       cell_nr(bytes_of(nr_pages)) :
+		       cell_dash();
 }
 
 static void print_row(const struct memory_chain_row *row)
@@ -75,6 +92,7 @@ static void print_row(const struct memory_chain_row *row)
 		[BYTES] = cell_nr(bytes_of(row->nr)),
 		[PERCENT] = cell_percent(row->nr, memory_chain_view.nr),
 		[PAGES] = cell_nr(row->nr),
+		[LIVE_BYTES] = live_cell(row->most, row->nr_live),
 		[KIND] = cell_text(kind),
 		[COMM] = cell_text(comm),
 		[PLACE] = cell_text(place),
@@ -83,10 +101,18 @@ static void print_row(const struct memory_chain_row *row)
 
 static void print_lost(void)
 {
-	u64 nr = memory_chains_read_lost();
+	u64 nr_at_end, nr = memory_chains_read_lost(&nr_at_end);
+	u64 nr_chains = memory_page_chains_read_lost();
 
 	if (nr)
 		table_note("not in the store: %lu pages of all threads, no room", nr);
+	if (nr_at_end)
+		table_note("not in the store: %lu live pages of ended processes, no room",
+			   nr_at_end);
+	if (nr_chains)
+		table_note("no room for the numbers of %lu call chains: [unknown] has their live "
+			   "pages",
+			   nr_chains);
 }
 
 static void print_table(const struct report *report)
@@ -100,13 +126,17 @@ static void print_table(const struct report *report)
 		   report->is_run ? "the run" :
 				    "all processes",
 		   memory_chain_view.nr);
+	if (OS_MAX_PAGE_CHAINS > 1)
+		table_note("live, now or when their process ended: %lu pages",
+			   memory_chain_view.nr_live);
 	table_head();
 	for (u32 i = 0; i < memory_chain_view.nr_rows; i++)
 		print_row(&memory_chain_view.rows[i]);
 	table_end();
 	print_lost();
-	if (memory_chain_view.nr_dropped)
-		table_note("no room for the rows of %lu pages", memory_chain_view.nr_dropped);
+	if (memory_chain_view.nr_dropped || memory_chain_view.nr_live_dropped)
+		table_note("no room for the rows of %lu pages, %lu of them live",
+			   memory_chain_view.nr_dropped, memory_chain_view.nr_live_dropped);
 	table_note_others(table_nr_others(), table_others_sum(PAGES), "pages");
 	report_print_off("recording of touched memory", "off", &off);
 }
@@ -149,6 +179,8 @@ enum {
 	R_CPU,
 	R_PAGES,
 	R_BYTES,
+	R_LIVE_PAGES,
+	R_LIVE_BYTES,
 	R_PID,
 	R_COMM,
 	R_KIND,
@@ -163,6 +195,8 @@ static const struct column record_columns[R_NR_COLUMNS] = {
 	[R_CPU] = { NULL, "cpu", COLUMN_COUNT },
 	[R_PAGES] = { NULL, "pages", COLUMN_COUNT },
 	[R_BYTES] = { NULL, "bytes", COLUMN_COUNT },
+	[R_LIVE_PAGES] = { NULL, "live_pages", COLUMN_COUNT },
+	[R_LIVE_BYTES] = { NULL, "live_bytes", COLUMN_COUNT },
 	[R_PID] = { NULL, "pid", COLUMN_COUNT },
 	[R_COMM] = { NULL, "comm", COLUMN_TEXT },
 	[R_KIND] = { NULL, "kind", COLUMN_TEXT },
@@ -172,15 +206,17 @@ static const struct column record_columns[R_NR_COLUMNS] = {
 	[R_USER] = { NULL, "user", COLUMN_ADDRESSES },
 };
 
-static void print_record(unsigned int cpu, const struct memory_record *rec)
+static void print_record(struct cell cpu, u64 process, const struct memory_record *rec, u64 nr,
+			 u64 nr_live)
 {
 	char comm[17], call[REPORT_CALL_BYTES];
-	u64 nr = memory_chains_read(rec);
 	struct cell cells[R_NR_COLUMNS] = {
-		[R_CPU] = cell_nr(cpu),
+		[R_CPU] = cpu,
 		[R_PAGES] = cell_nr(nr),
 		[R_BYTES] = cell_nr(bytes_of(nr)),
-		[R_PID] = cell_nr(stack_process_pid(rec->process)),
+		[R_LIVE_PAGES] = cell_nr(nr_live),
+		[R_LIVE_BYTES] = cell_nr(bytes_of(nr_live)),
+		[R_PID] = cell_nr(stack_process_pid(process)),
 		[R_COMM] = cell_text(comm),
 		[R_KIND] = cell_text(kind_names[rec->kind]),
 		[R_COPIED] = cell_nr(rec->is_copy),
@@ -198,7 +234,9 @@ static void print_record(unsigned int cpu, const struct memory_record *rec)
 void report_print_memory_records(void)
 {
 	const struct table table = TABLE(record_columns);
+	const struct memory_mapped *mapped;
 	unsigned int cpu;
+	u32 nr;
 
 	memory_chains_pin();
 	table_begin(&table, "Memory touched first");
@@ -206,8 +244,13 @@ void report_print_memory_records(void)
 		const struct memory_record *rec = NULL;
 
 		while ((rec = memory_chains_next(cpu, rec)))
-			print_record(cpu, rec);
+			print_record(cell_nr(cpu), rec->process, rec, memory_chains_read(rec),
+				     memory_chains_read_at_end(rec));
 	}
+	mapped = memory_page_chains_read(NULL, &nr);
+	for (u32 i = 0; i < nr; i++)
+		print_record(cell_dash(), mapped[i].process, memory_page_chain(mapped[i].number), 0,
+			     mapped[i].nr);
 	table_end_without_total();
 	print_lost();
 	memory_chains_unpin();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Adds up the records of touched pages in rows: by kind of memory, thread name, and the program's
- * function that touched them with its caller. A library's functions are left out, as the program's
- * author cannot change them: memory that malloc() touches is that of its caller.
+ * Adds up the records of touched pages, and the pages that are mapped, in rows: by kind of memory,
+ * thread name, and the program's function that touched them with its caller. A library's functions
+ * are left out, as the program's author cannot change them: memory that malloc() touches is that of
+ * its caller.
  */
 
 #include "chains.h"
@@ -59,19 +60,21 @@ static struct rows table_of_rows(void)
 	};
 }
 
-static void add_record(const struct rows *rows, const struct memory_record *rec)
+static void add_pages(const struct rows *rows, const struct memory_record *rec, u64 nr, u64 nr_live)
 {
 	struct memory_chain_row key = { 0 }, *row;
-	u64 nr = memory_chains_read(rec);
 
 	set_key(rec, &key);
 	row = rows_find(rows, &key);
 	memory_chain_view.nr += nr;
+	memory_chain_view.nr_live += nr_live;
 	if (!row) {
 		memory_chain_view.nr_dropped += nr;
+		memory_chain_view.nr_live_dropped += nr_live;
 		return;
 	}
 	row->nr += nr;
+	row->nr_live += nr_live;
 	if (!row->most || nr > row->nr_of_most) {
 		row->most = rec;
 		row->nr_of_most = nr;
@@ -83,9 +86,20 @@ static int compare_rows(const void *a_, const void *b_)
 	const struct memory_chain_row *a = a_, *b = b_;
 	int order = compare_u64(b->nr, a->nr);
 
+	order = order ? order : compare_u64(b->nr_live, a->nr_live);
 	for (u32 i = 0; i < KEY_WORDS && !order; i++)
 		order = compare_u64(((const u64 *)a)[i], ((const u64 *)b)[i]);
 	return order;
+}
+
+static void add_mapped(const struct rows *rows, os_process_t *proc)
+{
+	const struct memory_mapped *mapped;
+	u32 nr;
+
+	mapped = memory_page_chains_read(proc, &nr);
+	for (u32 i = 0; i < nr; i++)
+		add_pages(rows, memory_page_chain(mapped[i].number), 0, mapped[i].nr);
 }
 
 void memory_chains_make_view(const struct report *report)
@@ -100,8 +114,10 @@ void memory_chains_make_view(const struct report *report)
 
 		while ((rec = memory_chains_next(cpu, rec))) {
 			if (!process || rec->process == process)
-				add_record(&rows, rec);
+				add_pages(&rows, rec, memory_chains_read(rec),
+					  memory_chains_read_at_end(rec));
 		}
 	}
+	add_mapped(&rows, report->proc);
 	rows_sort(&rows, compare_rows);
 }

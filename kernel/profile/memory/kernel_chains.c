@@ -15,6 +15,8 @@
 
 #include "kernel_chains.h"
 
+#include "chain_table.h"
+
 #include "../os_stacks.h"
 #include "../stack_switch.h"
 
@@ -22,7 +24,6 @@
 #define OBJECT_BLOCKS	(MEMORY_OBJECT_CHAINS / PROFILE_MEMORY_SIZES)
 #define PAGE_BLOCKS	(MEMORY_PAGE_CHAINS / PROFILE_MEMORY_ORDERS)
 #define LOG2_SLOTS	13
-#define MAX_PROBES	64
 #define LOG2_RECENT	8
 #define INTERRUPT_DEPTH 6 /* the interrupted code does not allocate */
 
@@ -44,7 +45,6 @@ static OS_DEFINE_PER_CPU(struct kernel_chains_cpu, kernel_chains_cpus);
 /* The chains of objects, and behind them those of pages. Their numbers are those of counters. */
 static struct kernel_chain *chains;
 static u32 nr_object_chains, nr_page_chains; /* may exceed what there is */
-static u32 *slots;			     /* numbers from 1 on; 0: free */
 static u32 first_of_site[MEMORY_MAX_SITES];  /* likewise */
 
 os_key_t profile_kernel_chains_key;
@@ -71,9 +71,10 @@ static void init_chain(struct kernel_chain *chain, u32 i, bool of_pages)
 	chain->size = chain->site->first_size + (chain->site_count - chain->site->counts);
 }
 
-/* Returns a copy of the key as a new chain, or NULL if none is left. */
-static struct kernel_chain *new_chain(const struct kernel_chain *key)
+/* Returns the number of a new chain, a copy of the key, or 0 if none is left. */
+static u32 make_chain(const void *key_)
 {
+	const struct kernel_chain *key = key_;
 	const struct profile_memory_site *site = site_of(key->site_count);
 	bool of_pages = site && memory_is_of_pages(site);
 	u32 *nr = of_pages ? &nr_page_chains : &nr_object_chains;
@@ -81,63 +82,50 @@ static struct kernel_chain *new_chain(const struct kernel_chain *key)
 	struct kernel_chain *chain;
 
 	if (!site || site - __start_memory_sites >= MEMORY_MAX_SITES || pf_read_once(*nr) >= max)
-		return NULL;
+		return 0;
 	i = __atomic_fetch_add(nr, 1, __ATOMIC_RELAXED);
 	if (i >= max)
-		return NULL;
+		return 0;
 	chain = &chains[of_pages ? MEMORY_OBJECT_CHAINS + i : i];
 	memcpy(chain, key, KEY_WORDS * sizeof(u64));
 	chain->site = site;
 	init_chain(chain, i, of_pages);
-	return chain;
+	return chain - chains + 1;
 }
 
 /* Adds a chain to those of its site. Readers see it complete. */
-static void add_to_site(struct kernel_chain *chain)
+static void add_to_site(u32 nr)
 {
+	struct kernel_chain *chain = &chains[nr - 1];
 	u32 *first = &first_of_site[chain->site - __start_memory_sites];
-	u32 nr = chain - chains + 1;
 
 	do
 		chain->next_of_site = pf_read_once(*first);
 	while (pf_cmpxchg(first, chain->next_of_site, nr) != chain->next_of_site);
 }
 
-/*
- * Returns the chain with this key; if there is none, adds it. NULL: no room. If another CPU adds
- * the same chain meanwhile, this one's stays unused.
- */
-static const struct kernel_chain *find_or_add(const struct kernel_chain *key, u32 tag)
+static bool has_key(u32 nr, const void *key)
 {
-	struct kernel_chain *new = NULL;
-
-	for (u32 probe = 0; slots && probe < MAX_PROBES; probe++) {
-		u32 *slot = &slots[(tag + probe) & (PF_BIT(LOG2_SLOTS) - 1)];
-		u32 nr = pf_load_acquire(slot); /* pairs with pf_cmpxchg() */
-
-		if (!nr) {
-			new = new ? new : new_chain(key);
-			if (!new)
-				return NULL;
-			nr = pf_cmpxchg(slot, 0, (u32)(new - chains + 1));
-			if (!nr) {
-				add_to_site(new);
-				return new;
-			}
-		}
-		if (os_same_words((const u64 *)&chains[nr - 1], (const u64 *)key, KEY_WORDS))
-			return &chains[nr - 1];
-	}
-	return NULL;
+	return os_same_words((const u64 *)&chains[nr - 1], key, KEY_WORDS);
 }
 
+static struct chain_table chain_table = {
+	.log2_slots = LOG2_SLOTS,
+	.has_key = has_key,
+	.make = make_chain,
+	.added = add_to_site,
+};
+
+/* Returns the chain with this key; if there is none, adds it. NULL: no room. */
 static const struct kernel_chain *look_up(const struct kernel_chain *key)
 {
 	u64 hash = 0;
+	u32 nr;
 
 	for (u32 i = 0; i < KEY_WORDS; i++)
 		hash = profile_stack_hash(hash ^ hash >> 32, ((const u64 *)key)[i]);
-	return find_or_add(key, hash >> 32);
+	nr = chain_table_find(&chain_table, hash >> 32, key);
+	return nr ? &chains[nr - 1] : NULL;
 }
 
 static bool are_scarce(void)
@@ -200,9 +188,9 @@ void kernel_chains_init(void)
 	u64 *peak_bytes = os_zalloc(MEMORY_CHAINS * sizeof(*peak_bytes));
 
 	chains = os_zalloc(MEMORY_CHAINS * sizeof(*chains));
-	slots = os_zalloc(PF_BIT(LOG2_SLOTS) * sizeof(*slots));
+	chain_table.slots = os_zalloc(PF_BIT(LOG2_SLOTS) * sizeof(u32));
 	kernel_chain_view_init();
-	if (chains && slots && peak_bytes) {
+	if (chains && chain_table.slots && peak_bytes) {
 		memory_peak_keep_chains(peak_bytes);
 		return;
 	}
@@ -210,9 +198,9 @@ void kernel_chains_init(void)
 	/* Without slots, all is counted at its site, and as lost. */
 	os_free(peak_bytes);
 	os_free(chains);
-	os_free(slots);
+	os_free(chain_table.slots);
 	chains = NULL;
-	slots = NULL;
+	chain_table.slots = NULL;
 }
 
 u64 kernel_chains_read_lost(void)

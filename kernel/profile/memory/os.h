@@ -25,6 +25,25 @@
 #ifndef os_is_allocator
 #define os_is_allocator(function) false
 #endif
+/*
+ * What is still mapped of the programs' pages. os_process_pages(proc, pass, addr, chains, nr)
+ * copies the numbers that os_keep_chain() has kept with up to *nr pages from *addr on, which is 0
+ * at first, sets *nr, and moves *addr behind them. Returns false at the end, also for a process
+ * without threads, and for one whose memory another one has had in this pass; in pass 0, for one
+ * that shares its memory. Any context but NMI.
+ */
+#ifndef os_process_pages
+#define os_process_pages(proc, pass, addr, chains, nr) \
+	((void)(proc), (void)(pass), (void)(addr), (void)(chains), (void)(nr), false)
+#endif
+/* What the numbers are below, 65536 at most. 0 is no chain. */
+#ifndef OS_MAX_PAGE_CHAINS
+#define OS_MAX_PAGE_CHAINS 1
+#endif
+/* Returns whether memory of a kind is mapped, so that os_process_pages() has it. */
+#ifndef os_memory_kind_is_mapped
+#define os_memory_kind_is_mapped(kind) ((void)(kind), false)
+#endif
 #ifndef OS_PAGE_BYTES
 #error "profile: define OS_PAGE_BYTES: the bytes of a page"
 #endif

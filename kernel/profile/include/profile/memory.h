@@ -152,19 +152,35 @@ struct profile_memory_page {
 
 #ifdef CONFIG_PROFILE_MEMORY_CHAINS
 extern os_key_t profile_memory_chains_key;
-void profile_memory_note_touch(u32 kind, bool is_copy);
+extern os_key_t profile_memory_ends_key;
+u32 profile_memory_note_touch(u32 kind, bool is_copy);
+void profile_memory_note_end(os_process_t *proc);
 /*
  * Counts a page that the current task's program gets now, by the program's call chain. kind is an
  * index into the names of OS_MEMORY_KINDS. is_copy: a write has copied the page of somebody else.
- * Any context but interrupts and NMIs.
+ * The second one keeps the number of the chain with the mapping, by os_keep_chain(), so that
+ * os_process_pages() knows it while the page is mapped. Any context but interrupts and NMIs.
  */
 #define profile_memory_touched(kind, is_copy)                     \
 	do {                                                      \
 		if (os_key_on(&profile_memory_chains_key))        \
 			profile_memory_note_touch(kind, is_copy); \
 	} while (0)
+#define profile_memory_mapped(kind, is_copy, entry)                                     \
+	do {                                                                            \
+		if (os_key_on(&profile_memory_chains_key))                              \
+			os_keep_chain(entry, profile_memory_note_touch(kind, is_copy)); \
+	} while (0)
+/* Counts what a process has mapped, just before its last thread unmaps it. Process context. */
+#define profile_memory_ends(proc)                        \
+	do {                                             \
+		if (os_key_on(&profile_memory_ends_key)) \
+			profile_memory_note_end(proc);   \
+	} while (0)
 #else
-#define profile_memory_touched(kind, is_copy) ((void)0)
+#define profile_memory_touched(kind, is_copy)	    ((void)0)
+#define profile_memory_mapped(kind, is_copy, entry) ((void)(entry))
+#define profile_memory_ends(proc)		    ((void)0)
 #endif
 
 #endif
