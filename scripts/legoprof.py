@@ -144,7 +144,7 @@ def read_stacks(export: Export, args: argparse.Namespace) -> tuple[Stacks, int]:
         raise ExportError(f"{export.path} does not say which memory was live")
     if args.bytes:
         stacks.weigh(f"{args.bytes}_bytes")
-    if args.memory and args.command != "pprof":  # which has all kinds of bytes
+    if args.memory and args.command not in ("pprof", "diff"):  # which need all kinds of bytes
         stacks.stacks = [stack for stack in stacks.stacks if stack.weight]
     for file in profiles.stacks.FILES:
         for table in export.files.get(file, []):
@@ -328,7 +328,24 @@ def merge(args: argparse.Namespace) -> int:
     return put(profiles.merge.write(merge_all(args)), args.output)
 
 
+def diff_memory(args: argparse.Namespace) -> int:
+    """Prints what has grown between two moments of a run, or is more in another run."""
+    if args.fail_above is not None:
+        raise ExportError("--fail-above is not for memory")
+    exports = [load(path, args) for path in (args.old, args.new)]
+    stacks = [read_stacks(export, args)[0] for export in exports]
+    if not args.bytes and all(one.has_live for one in stacks):
+        for one in stacks:
+            one.weigh("live_bytes")
+    table = profiles.report.growth(*zip(stacks, find_names(args, exports, stacks)))
+    profiles.report.print_tables([table], "text", None, args.top)
+    return 1 if table.rows else 0
+
+
 def diff(args: argparse.Namespace) -> int:
+    if args.memory or args.kernel_memory:
+        return diff_memory(args)
+    Filter.of(args).refuse("differences are of all samples: choose with --memory")
     # One after the other, so that the tables of one export at a time are in memory.
     both = [profiles.diff.summary(load(path, args)) for path in (args.old, args.new)]
     found = profiles.diff.differences(*both)
@@ -478,6 +495,10 @@ def parse(argv: list[str]) -> argparse.Namespace:
     c = commands.add_parser("diff", help="compare two runs; exit status 1 if they differ")
     c.add_argument("old")
     c.add_argument("new")
+    add_memory(c)
+    c.add_argument("--top", type=row_count, metavar="N", help="of memory, the N that grew most")
+    add_symbols(c)
+    profiles.filters.add_options(c)
     c.add_argument(
         "--fail-above",
         type=percent,
@@ -485,7 +506,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
         help="exit status 1 only if a cost or a count grows by more, or a function's share of all "
         "samples by more percentage points",
     )
-    c.set_defaults(run=diff)
+    c.set_defaults(run=diff, waits=False, wakers=False)
     for c in commands.choices.values():
         c.add_argument(
             "--damaged",

@@ -75,6 +75,30 @@ def view(stacks: Stacks, names: Names, keys: list[str]) -> Table:
     return Table(f"{unit} by {', '.join(keys)}", rows, notes)
 
 
+def growth(old: tuple[Stacks, Names], new: tuple[Stacks, Names]) -> Table:
+    """Returns a table of the call chains whose memory differs between two moments."""
+    before: Counter[tuple[str, str]] = Counter()
+    after: Counter[tuple[str, str]] = Counter()
+    for (stacks, names), found in (old, before), (new, after):
+        for stack in stacks.stacks:
+            task, *chain = frames(stack, names)
+            found[task, " < ".join(reversed(chain))] += stack.weight
+    rows = [
+        {
+            "grown_bytes": after[key] - before[key],
+            "old_bytes": before[key],
+            "new_bytes": after[key],
+            "task": key[0],
+            "chain": key[1],
+        }
+        for key in sorted(before.keys() | after.keys(), key=lambda key: before[key] - after[key])
+        if after[key] != before[key]
+    ]
+    total = f"total: {before.total()} bytes, then {after.total()}"
+    lost = [str(stacks.losses) for stacks, _ in (old, new) if str(stacks.losses)]
+    return Table("memory that has grown, by call chain", rows, [total, *lost])
+
+
 def cell(value: object) -> str:
     """Returns a value on one line of text."""
     if value is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 
 import pytest
 
@@ -170,6 +171,32 @@ def test_live_pages(boot, tmp_path):
     chains = [{key[2] for key in first[pid]} for pid in (parent, child, sleep)]
     assert len(chains[0] & chains[1]) > 5 and not chains[0] & chains[2] - {()}
     assert off[child] == first[child] and off[parent]["-", 0, ()] == 12
+
+
+GROWTH = """\
+mapped &
+until [ -e /tmp/ready ]; do usleep 10000; done
+echo LOOK
+cat /proc/profile/export
+kill -USR1 $!
+until [ -e /tmp/more ]; do usleep 10000; done
+echo LOOK
+cat /proc/profile/export
+killall mapped sleep
+"""
+
+
+def test_growth_between_two_moments(boot, tmp_path):
+    """The first row of legoprof's comparison is what was touched between two exports."""
+    image = harness.script_image(tmp_path, GROWTH, ("mapped",))
+    log = boot(None, initrd=image, append=f"{ON} profile.on_exit=none").log
+    paths = [tmp_path / name for name in ("old.lego", "new.lego")]
+    for path, text in zip(paths, log.split("LOOK")[1:]):
+        path.write_text(text)
+    command = [harness.ROOT / "scripts/legoprof", "diff", "--memory", "--comm", "mapped", *paths]
+    text = subprocess.run(command, capture_output=True, text=True).stdout
+    row = r"^ *49152 +0 +49152 +mapped +\[anonymous\] < touch_later < main"
+    assert re.search(row, text, re.MULTILINE), text
 
 
 def test_live_pages_when_a_process_ends(boot):

@@ -147,6 +147,45 @@ def test_live_memory_of_programs(run):
 BY_TOUCH = ["--bytes", "allocated"]
 
 
+def test_growth(tmp_path, capsys):
+    """What grew between two moments comes first, then what is less. Equal chains are left out."""
+    old, new = tmp_path / "old.lego", tmp_path / "new.lego"
+    other = MAPPED | {"user": ["0x402000"]}
+    file, table, mapped, _, same, _ = LIVE
+    *kernel, chain, before = CHAINS[len(LINES) :]
+    lines = [file, table, mapped, other, same, *kernel, chain, before]
+    old.write_bytes(seal([json.dumps(line) for line in lines]))
+    grown_chain = chain | {"live_bytes": 1024, "allocated_bytes": 2048}
+    lines = [mapped | {"live_bytes": 20480}, other | {"live_bytes": 4096}, same]
+    lines = [file, table, *lines, *kernel, grown_chain, before]
+    new.write_bytes(seal([json.dumps(line) for line in lines]))
+
+    def grown(*argv: str) -> tuple[int, list[list[str]]]:
+        status = legoprof.main(["diff", str(old), str(new), *argv])
+        return status, [line.split() for line in capsys.readouterr().out.splitlines()]
+
+    status, lines = grown("--memory")
+    assert status == 1
+    assert ["grown_bytes", "old_bytes", "new_bytes", "task", "chain"] in lines
+    rows = [line for line in lines if "<" in line]
+    assert rows[0][:3] == ["12288", "8192", "20480"]
+    assert " ".join(rows[0][3:]) == "a b [heap] < 0x401000 < 0x401100"
+    assert rows[1][:3] == ["-4096", "8192", "4096"] and len(rows) == 2
+    assert len([line for line in grown("--memory", "--top", "1")[1] if "<" in line]) == 1
+    _, lines = grown("--kernel-memory")
+    (row,) = [line for line in lines if "<" in line]
+    assert row[:4] == ["768", "256", "1024", "cat"]
+    _, lines = grown("--kernel-memory", "--bytes", "allocated")
+    assert [line[:3] for line in lines if "<" in line] == [["768", "1280", "2048"]]
+    assert grown("--memory", *BY_TOUCH)[0] == 0  # nothing was touched meanwhile
+    for argv, why in (
+        (["--memory", "--fail-above", "2%"], "--fail-above is not for memory"),
+        (["--pid", "1"], "choose with --memory"),
+    ):
+        assert legoprof.main(["diff", str(old), str(new), *argv]) == 2
+        assert why in capsys.readouterr().err
+
+
 def test_pprof_has_the_types_of_go(run):
     types, values = profile(run("pprof", "--kernel-memory")[1])
     kinds = ("alloc_objects", "alloc_space", "inuse_objects", "inuse_space")
