@@ -5,11 +5,16 @@ from __future__ import annotations
 
 import json
 import re
+import sys
+from collections import Counter
 
 import pytest
 
 import harness
 import ktap
+
+sys.path.insert(0, str(harness.ROOT / "tests/accuracy"))
+import truth  # noqa: E402
 
 SCRIPT = """\
 cat /proc/profile/memory
@@ -148,6 +153,52 @@ def test_leak_of_the_kernel(boot, tmp_path):
     place, peak, live = first_growth(log)
     assert place == "forget_request tests/kernel/planted_leak.c"
     assert live == 500 * 4096 and live - (1 << 20) <= peak <= live
+
+
+TRUTH = """\
+mkdir -p /tmp
+mkfifo /tmp/pipe
+exec 3<>/tmp/pipe
+echo mark > /proc/profile/memory_growth
+head -c 1000000 /dev/zero > /tmp/left
+head -c 50000 /dev/zero >&3
+for i in 1 2 3 4 5 6 7 8; do mkdir /tmp/d$i; echo > /tmp/d$i/file; done
+cat /proc/profile/memory_growth.json
+"""
+ALLOCATORS = ("page_alloc", "kmalloc", "kzalloc", "kstrdup")
+
+
+def test_counts_are_those_of_a_plugin(tmp_path):
+    """
+    QEMU's plugin counts calls of the allocators' entry points by caller. Each place that has grown
+    since the mark has as many allocations, unless the compiler has inlined its function: of the two
+    places with most pages, the caller is known.
+    """
+    image = harness.script_image(tmp_path, TRUTH)
+    kernel, window = harness.BUILD / "vmlinux", ("memory_mark", "memory_growth")
+    append = "profile.on_exit=none init=/init"
+    counted, result = truth.observe(kernel, image, "timer", append, window=window)
+    lines = (line.strip() for line in result.log.splitlines())
+    tables = tables_of(line for line in lines if line.startswith(('{"live', '{"table')))
+    found: Counter[str] = Counter()
+    paths: dict[str, set[str]] = {}
+    for row in (row for rows in tables.values() for row in rows):
+        function, place = row["place"].split()
+        found[function] += row["allocated_objects"]
+        paths.setdefault(function, set()).add(place.split(":")[0])
+    calls: Counter[str] = Counter()
+    for (caller, name), nr in counted.calls.items():
+        calls[caller] += nr if name in ALLOCATORS else 0
+    for place, caller in ("fill_hole", "get_page"), ("user_page_alloc", "mm_fault"):
+        theirs = sum(counted.calls[one, "page_alloc"] for one in (place, caller))
+        assert found[place] == theirs > 100, place
+    compared = {
+        place: (nr, calls[place])
+        for place, nr in found.items()
+        if calls[place] and len(paths[place]) == 1  # two functions may have the same name
+    }
+    assert len(compared) >= 5
+    assert all(ours == theirs for ours, theirs in compared.values()), compared
 
 
 @pytest.mark.parametrize("smp", [1, 4, 8])

@@ -208,6 +208,20 @@ def test_live_pages_when_a_process_ends(boot):
     assert row.live_bytes == 0
 
 
+def test_panic(boot):
+    """The report of a panic has the tables, with what the stopped programs have mapped."""
+    append = f"{ON} profile.kernel_chains=on"
+    with boot.start("spin", 60000, 4, smp=2, silence=30, append=append) as guest:
+        guest.expect("^spin: started")
+        guest.sysrq("c")
+        result = boot.finish(guest.wait(), ok=False, check=True)
+    found = memory_of(result.log).memory
+    assert found.scope == "all processes"
+    assert found.live_pages > 0.8 * found.pages and any(row.live_bytes for row in found.rows)
+    for kind in ("pages", "kmalloc"):
+        assert f"Kernel Memory: {kind} by call chain (top #4)" in result.log
+
+
 def test_off_by_default(boot):
     (found,) = report.parse(boot("slow-leak", icount=True).log)
     assert not found.memory and found.summary.peak_parts["heap"] > 100
