@@ -107,7 +107,7 @@ static void programs_and_interrupts_are_apart(void **state)
 	assert_int_equal(row_of(MEMORY_PAGES, "other", 0x2001)->sums.nr_live, 1);
 }
 
-/* What was allocated while it was off is in one row, and its free as well. */
+/* Memory that is allocated while it is off is counted in one row, and so are its frees. */
 static void off_is_a_row(void **state)
 {
 	const struct kernel_chain_row *row = NULL;

@@ -6,35 +6,36 @@
 
 #include "kernel_chains.h"
 
-#include "../table.h"
+#include "sum_columns.h"
 
 enum {
-	LIVE_BYTES,
-	PERCENT,
-	NR_LIVE,
-	BYTES,
-	NR,
-	FREED_BYTES,
+	FREED_BYTES = NR_SUM_COLUMNS,
 	NR_FREED,
 	PEAK_BYTES,
 	SIZE,
 	COMM,
 	PLACE,
 	NR_COLUMNS,
+	/* In the store only: */
+	ALLOCATOR = NR_COLUMNS,
+	KERNEL,
+	NR_RECORD_COLUMNS,
 };
 
-static const struct column columns[NR_COLUMNS] = {
-	[LIVE_BYTES] = { "live.bytes", "live_bytes", COLUMN_COUNT, 14, .total = TOTAL_SUM },
-	[PERCENT] = { "% live", NULL, COLUMN_PERCENT, 7 },
-	[NR_LIVE] = { "live", "live_objects", COLUMN_COUNT, 10, .total = TOTAL_SUM },
-	[BYTES] = { "allocated.bytes", "allocated_bytes", COLUMN_COUNT, 16, .total = TOTAL_SUM },
-	[NR] = { "allocated", "allocated_objects", COLUMN_COUNT, 10, .total = TOTAL_SUM },
-	[FREED_BYTES] = { NULL, "freed_bytes", COLUMN_COUNT },
-	[NR_FREED] = { NULL, "freed_objects", COLUMN_COUNT },
-	[PEAK_BYTES] = { "peak.bytes", "peak_bytes", COLUMN_COUNT, 14, .total = TOTAL_SUM },
-	[SIZE] = { "size", "size_bytes", COLUMN_COUNT, 8 },
-	[COMM] = { "program", "comm", COLUMN_TEXT, 15, .total = TOTAL_LABEL, .left = true },
-	[PLACE] = { "allocated in", "place", COLUMN_TEXT, 16, .left = true },
+#define COLUMNS                                                                                    \
+	MEMORY_SUM_COLUMNS, [FREED_BYTES] = { NULL, "freed_bytes", COLUMN_COUNT },                 \
+			    [NR_FREED] = { NULL, "freed_objects", COLUMN_COUNT },                  \
+			    [PEAK_BYTES] = MEMORY_PEAK_COLUMN,                                     \
+			    [SIZE] = { "size", "size_bytes", COLUMN_COUNT, 8 },                    \
+			    [COMM] = { "program",   "comm", COLUMN_TEXT, 15, .total = TOTAL_LABEL, \
+				       .left = true },                                             \
+			    [PLACE] = { "allocated in", "place", COLUMN_TEXT, 16, .left = true }
+
+static const struct column columns[NR_COLUMNS] = { COLUMNS };
+static const struct column record_columns[NR_RECORD_COLUMNS] = {
+	COLUMNS,
+	[ALLOCATOR] = { NULL, "allocator", COLUMN_TEXT },
+	[KERNEL] = { NULL, "kernel", COLUMN_ADDRESSES },
 };
 
 #define PLACE_BYTES 240
@@ -90,11 +91,7 @@ static void set_sums(struct cell *cells, const struct kernel_chain_row *row)
 {
 	const struct memory_sums *sums = &row->sums;
 
-	cells[LIVE_BYTES] = cell_nr(sums->live_bytes);
-	cells[PERCENT] = cell_percent(sums->live_bytes, kernel_chain_view.all.live_bytes);
-	cells[NR_LIVE] = cell_nr(sums->nr_live);
-	cells[BYTES] = cell_nr(sums->bytes);
-	cells[NR] = cell_nr(sums->nr);
+	memory_set_sums(cells, sums, &kernel_chain_view.all);
 	cells[FREED_BYTES] = cell_nr(sums->bytes - sums->live_bytes);
 	cells[NR_FREED] = cell_nr(sums->nr - sums->nr_live);
 	cells[PEAK_BYTES] = cell_nr(row->peak_bytes);
@@ -199,32 +196,10 @@ void report_print_kernel_stacks(void)
 	}
 }
 
-enum {
-	R_ALLOCATOR = PLACE + 1,
-	R_KERNEL,
-	R_NR_COLUMNS,
-};
-
-static const struct column record_columns[R_NR_COLUMNS] = {
-	[LIVE_BYTES] = { NULL, "live_bytes", COLUMN_COUNT },
-	[PERCENT] = { NULL, NULL, COLUMN_PERCENT },
-	[NR_LIVE] = { NULL, "live_objects", COLUMN_COUNT },
-	[BYTES] = { NULL, "allocated_bytes", COLUMN_COUNT },
-	[NR] = { NULL, "allocated_objects", COLUMN_COUNT },
-	[FREED_BYTES] = { NULL, "freed_bytes", COLUMN_COUNT },
-	[NR_FREED] = { NULL, "freed_objects", COLUMN_COUNT },
-	[PEAK_BYTES] = { NULL, "peak_bytes", COLUMN_COUNT },
-	[SIZE] = { NULL, "size_bytes", COLUMN_COUNT },
-	[COMM] = { NULL, "comm", COLUMN_TEXT },
-	[PLACE] = { NULL, "place", COLUMN_TEXT },
-	[R_ALLOCATOR] = { NULL, "allocator", COLUMN_TEXT },
-	[R_KERNEL] = { NULL, "kernel", COLUMN_ADDRESSES },
-};
-
 static void print_record(const struct kernel_chain_row *row, enum memory_kind kind)
 {
 	const struct kernel_chain *chain = row->chain;
-	struct cell cells[R_NR_COLUMNS];
+	struct cell cells[NR_RECORD_COLUMNS];
 	char comm[17], place[PLACE_BYTES];
 
 	set_sums(cells, row);
@@ -235,8 +210,8 @@ static void print_record(const struct kernel_chain_row *row, enum memory_kind ki
 	}
 	cells[COMM] = chain ? cell_text(comm) : cell_dash();
 	cells[PLACE] = cell_text(chain ? place : BEFORE);
-	cells[R_ALLOCATOR] = cell_text(kind_names[kind]);
-	cells[R_KERNEL] = chain ? cell_addresses(chain->pcs, chain->nr_pcs) : cell_dash();
+	cells[ALLOCATOR] = cell_text(kind_names[kind]);
+	cells[KERNEL] = chain ? cell_addresses(chain->pcs, chain->nr_pcs) : cell_dash();
 	table_row(cells);
 }
 

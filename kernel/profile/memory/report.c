@@ -3,37 +3,24 @@
 
 #include "memory.h"
 
-#include "../table.h"
+#include "sum_columns.h"
 
 enum {
-	LIVE_BYTES,
-	PERCENT,
-	NR_LIVE,
-	BYTES,
-	NR,
-	PEAK_BYTES, /* in tables by size, the size */
+	PEAK_BYTES = NR_SUM_COLUMNS, /* in tables by size, the size */
 	PLACE,
 	NR_COLUMNS,
 	SIZE = PEAK_BYTES,
 	NR_SIZE_COLUMNS,
 };
 
-#define SUM_COLUMNS                                                                          \
-	[LIVE_BYTES] = { "live.bytes", "live_bytes", COLUMN_COUNT, 14, .total = TOTAL_SUM }, \
-	[PERCENT] = { "% live", NULL, COLUMN_PERCENT, 7 },                                   \
-	[NR_LIVE] = { "live", "live_objects", COLUMN_COUNT, 10, .total = TOTAL_SUM },        \
-	[BYTES] = { "allocated.bytes", "allocated_bytes", COLUMN_COUNT, 16,                  \
-		    .wide_width = 20,  .total = TOTAL_SUM },                                 \
-	[NR] = { "allocated", "allocated_objects", COLUMN_COUNT, 12, .total = TOTAL_SUM }
-
 static const struct column site_columns[NR_COLUMNS] = {
-	SUM_COLUMNS,
-	[PEAK_BYTES] = { "peak.bytes", "peak_bytes", COLUMN_COUNT, 14, .total = TOTAL_SUM },
+	MEMORY_SUM_COLUMNS,
+	[PEAK_BYTES] = MEMORY_PEAK_COLUMN,
 	[PLACE] = { "place", "place", COLUMN_TEXT, 0, .total = TOTAL_LABEL, .left = true },
 };
 
 static const struct column size_columns[NR_SIZE_COLUMNS] = {
-	SUM_COLUMNS,
+	MEMORY_SUM_COLUMNS,
 	[SIZE] = { "size", "size_bytes", COLUMN_COUNT, 10 },
 };
 
@@ -41,17 +28,6 @@ static const char *const titles[MEMORY_NR_KINDS] = {
 	[MEMORY_PAGES] = "Kernel Memory: pages",
 	[MEMORY_KMALLOC] = "Kernel Memory: kmalloc",
 };
-
-/* Sets the cells of SUM_COLUMNS. */
-static void set_sums(struct cell *cells, const struct memory_sums *sums,
-		     const struct memory_sums *all)
-{
-	cells[LIVE_BYTES] = cell_nr(sums->live_bytes);
-	cells[PERCENT] = cell_percent(sums->live_bytes, all->live_bytes);
-	cells[NR_LIVE] = cell_nr(sums->nr_live);
-	cells[BYTES] = cell_nr(sums->bytes);
-	cells[NR] = cell_nr(sums->nr);
-}
 
 #define PLACE_BYTES 128
 
@@ -66,7 +42,7 @@ static void print_site(const struct memory_row *row, const struct memory_sums *a
 	char place[PLACE_BYTES];
 
 	print_place(place, row->site);
-	set_sums(cells, &row->sums, all);
+	memory_set_sums(cells, &row->sums, all);
 	cells[PEAK_BYTES] = cell_nr(row->peak_bytes);
 	cells[PLACE] = cell_text(place);
 	table_row(cells);
@@ -100,7 +76,7 @@ static void print_sizes(const struct memory_snapshot *snap, enum memory_kind kin
 
 		if (!snap->sizes[i].nr)
 			continue;
-		set_sums(cells, &snap->sizes[i], &snap->all);
+		memory_set_sums(cells, &snap->sizes[i], &snap->all);
 		cells[SIZE] = cell_nr(memory_size_bytes(i));
 		table_row(cells);
 	}
@@ -158,7 +134,7 @@ enum {
 };
 
 static const struct column growth_columns[G_NR_COLUMNS] = {
-	[G_PEAK_BYTES] = { "peak.bytes", "peak_bytes", COLUMN_COUNT, 14, .total = TOTAL_SUM },
+	[G_PEAK_BYTES] = MEMORY_PEAK_COLUMN,
 	[G_PERCENT] = { "% peak", NULL, COLUMN_PERCENT, 7 },
 	[G_LIVE_BYTES] = { "live.bytes", "live_bytes", COLUMN_COUNT, 14, .total = TOTAL_SUM },
 	[G_BYTES] = { "allocated.bytes", "allocated_bytes", COLUMN_COUNT, 16, .total = TOTAL_SUM },

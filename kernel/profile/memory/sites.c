@@ -4,8 +4,8 @@
  * known bytes, so a count of objects gives bytes exactly. A CPU that frees what another one has
  * allocated counts the free itself: only the sum of all CPUs tells what is live.
  *
- * What was allocated while call chains were recorded is in the counters of these chains instead
- * (kernel_chains.c), and is added to the sums of their sites.
+ * While call chains are recorded, an allocation is counted in the counters of its chain
+ * (kernel_chains.c), and not in those of its site. So the sum of a site includes its chains.
  */
 
 #include "memory.h"
