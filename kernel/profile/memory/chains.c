@@ -173,10 +173,12 @@ pf_noinline u32 profile_memory_note_touch(u32 kind, bool is_copy)
 	return number;
 }
 
-/* Adds pages that are mapped to the record of their chain, which another process may have made. */
+/*
+ * Adds pages that are mapped. Their record has the number of the chain, not the chain, because a
+ * process that was forked ends with all chains of its parent.
+ */
 static void add_at_end(u64 process, u32 number, u64 nr_pages)
 {
-	const struct memory_record *chain = memory_page_chain(number);
 	u64 generation = pf_read_once(newest_generation);
 	struct memory_record *rec = NULL;
 	unsigned long flags = os_irq_save();
@@ -187,8 +189,13 @@ static void add_at_end(u64 process, u32 number, u64 nr_pages)
 		struct stack_log *log = log_with_room(c);
 
 		rec = stack_log_new(log);
-		memcpy(rec, chain, record_bytes(chain));
-		rec->process = process;
+		*rec = (struct memory_record){
+			.tag = profile_stack_hash(0, number) >> 32,
+			.process = process,
+			.code_map = number,
+			.syscall = OS_NO_SYSCALL,
+			.kind = MEMORY_KIND_AT_END,
+		};
 		rec = find_or_add(log, rec);
 	}
 	if (rec)
@@ -222,6 +229,7 @@ static void fold_record(void *rec_, u32 level)
 		rec->nr_user = 0;
 		rec->truncated = PROFILE_STACK_TRUNCATED_ROOM;
 		rec->replayable = PROFILE_STACK_NOT_REPLAYABLE;
+		rec->code_map = rec->kind == MEMORY_KIND_AT_END ? 0 : rec->code_map;
 	}
 	if (level >= (ended ? STACK_LEVEL_OTHERS : STACK_LEVEL_LAST)) {
 		rec->code_map = 0;

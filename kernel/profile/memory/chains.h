@@ -25,11 +25,11 @@ struct memory_record {
 	/* The key, compared whole: from here to the last of pcs. */
 	u64 process; /* stack_process_number(); 0: a kernel thread */
 	u64 comm[2];
-	u64 code_map;
+	u64 code_map; /* MEMORY_KIND_AT_END: the number of the chain */
 	union {
 		struct {
 			u16 syscall; /* that touched it, or OS_NO_SYSCALL: the program did */
-			u8 kind;     /* of OS_MEMORY_KINDS, or MEMORY_KIND_UNKNOWN */
+			u8 kind;     /* of OS_MEMORY_KINDS, or one of those below */
 			u8 is_copy;
 			u8 nr_kernel, nr_user; /* from here on: PROFILE_STACK_COUNTS() */
 			u8 truncated;
@@ -42,6 +42,7 @@ struct memory_record {
 
 #define MEMORY_RECORD_BYTES (sizeof(struct memory_record) + MEMORY_MAX_DEPTH * sizeof(u64))
 #define MEMORY_KIND_UNKNOWN OS_NR_MEMORY_KINDS
+#define MEMORY_KIND_AT_END  (OS_NR_MEMORY_KINDS + 1) /* that of the chain with its number */
 
 /* chains.c: the store. Process context; called once, before the key is set. */
 void memory_chains_init(void);
@@ -65,6 +66,11 @@ void memory_page_chains_init(void);
 u32 memory_page_chain_number(const struct memory_record *rec);
 /* Returns the chain of a number. 0: of pages without a number. The process is 0. */
 const struct memory_record *memory_page_chain(u32 number);
+/* Returns the chain of a record, which may be the record itself. */
+static inline const struct memory_record *memory_chain_of(const struct memory_record *rec)
+{
+	return rec->kind == MEMORY_KIND_AT_END ? memory_page_chain(rec->code_map) : rec;
+}
 /* Returns how often there was no room for a chain. */
 u64 memory_page_chains_read_lost(void);
 /*

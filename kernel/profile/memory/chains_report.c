@@ -161,6 +161,8 @@ void report_print_memory_stacks(void)
 		const struct memory_record *rec = NULL;
 
 		while ((rec = memory_chains_next(cpu, rec))) {
+			if (rec->kind == MEMORY_KIND_AT_END)
+				continue;
 			print_comm(comm, rec);
 			report_make_foldable(comm);
 			report_printf("%s", comm);
@@ -244,8 +246,8 @@ void report_print_memory_records(void)
 		const struct memory_record *rec = NULL;
 
 		while ((rec = memory_chains_next(cpu, rec)))
-			print_record(cell_nr(cpu), rec->process, rec, memory_chains_read(rec),
-				     memory_chains_read_at_end(rec));
+			print_record(cell_nr(cpu), rec->process, memory_chain_of(rec),
+				     memory_chains_read(rec), memory_chains_read_at_end(rec));
 	}
 	mapped = memory_page_chains_read(NULL, &nr);
 	for (u32 i = 0; i < nr; i++)

@@ -114,7 +114,7 @@ void memory_chains_make_view(const struct report *report)
 
 		while ((rec = memory_chains_next(cpu, rec))) {
 			if (!process || rec->process == process)
-				add_pages(&rows, rec, memory_chains_read(rec),
+				add_pages(&rows, memory_chain_of(rec), memory_chains_read(rec),
 					  memory_chains_read_at_end(rec));
 		}
 	}
