@@ -163,8 +163,8 @@ SELFTEST(sched, real_time_is_throttled)
 	WRITE_ONCE(sched_rt_period_us, 40000);
 	start(0, spin_until_over, 50, cpus);
 	start(1, spin_until_over, 0, cpus);
-	EXPECT(soon_becomes(READ_ONCE(workers[0].count)));
-	EXPECT(soon_becomes(READ_ONCE(workers[0].count) < READ_ONCE(workers[1].count)));
+	EXPECT(becomes(READ_ONCE(workers[0].count)));
+	EXPECT(becomes(READ_ONCE(workers[0].count) < READ_ONCE(workers[1].count)));
 	EXPECT(end());
 	WRITE_ONCE(sched_rt_runtime_us, runtime_us);
 	WRITE_ONCE(sched_rt_period_us, period_us);
