@@ -270,6 +270,19 @@ struct mm_key {
 struct mm_key mm_key_of(struct mm *mm, u64 addr);
 
 /*
+ * accessed.c: which pages are used, as os.h of the profiler of used memory describes. Process
+ * context, sleep. mm_clear_accessed() and mm_page_use() are called between mm_begin_accessed(), if
+ * it returns true, and mm_end_accessed(), which hold mm->lock for reading.
+ */
+unsigned int mm_get_ranges(struct mm *mm, struct profile_user_range *ranges, unsigned int max);
+u64 mm_count_pages(struct mm *mm, u64 start, u64 end);
+bool mm_begin_accessed(struct mm *mm);
+void mm_end_accessed(struct mm *mm);
+bool mm_clear_accessed(struct mm *mm, u64 *addr, u64 end, bool *flush);
+enum profile_page_use mm_page_use(struct mm *mm, u64 addr);
+unsigned int mm_flush_accessed(struct mm *mm);
+
+/*
  * Loads mm's page table on this CPU (NULL: the kernel's own). Called by the scheduler, interrupts
  * off.
  */

@@ -409,7 +409,7 @@ static inline u64 os_random(void)
 #define os_kmalloc_class_size(class) slab_class_size(class)
 #define OS_PAGE_BYTES		     PAGE_SIZE
 
-#define OS_MAX_PAGE_CHAINS	       4096 /* see pte_chain() */
+#define OS_MAX_PAGE_CHAINS	       2048 /* see pte_chain() */
 #define os_memory_kind_is_mapped(kind) ((kind) < NR_MM_AREA_KINDS)
 #define os_process_pages(proc, pass, addr, chains, nr) \
 	process_read_chains(proc, pass, addr, chains, nr)
@@ -434,6 +434,18 @@ static inline void os_free(void *ptr)
 	kfree(ptr);
 }
 #define os_free os_free
+
+/* Used memory. */
+typedef struct mm os_mm_t;
+#define os_mm_get(proc)			       process_get_mm(proc)
+#define os_mm_put(mm)			       mm_put(mm)
+#define os_mm_ranges(mm, ranges, max)	       mm_get_ranges(mm, ranges, max)
+#define os_mm_count_pages(mm, start, end)      mm_count_pages(mm, start, end)
+#define os_mm_begin(mm)			       mm_begin_accessed(mm)
+#define os_mm_end(mm)			       mm_end_accessed(mm)
+#define os_mm_clear_used(mm, addr, end, flush) mm_clear_accessed(mm, addr, end, flush)
+#define os_mm_use(mm, addr)		       mm_page_use(mm, addr)
+#define os_mm_flush(mm)			       mm_flush_accessed(mm)
 
 /* Locks. */
 typedef spinlock_t os_lock_t;

@@ -85,7 +85,7 @@ static void add_page(const struct mm_area_info *area, const struct seen_page *se
 		     struct mm_usage *usage)
 {
 	bool of_file = is_of_file(area, seen);
-	bool dirty = !of_file || seen->entry & PTE_DIRTY;
+	bool dirty = !of_file || seen->entry & PTE_WRITE;
 	unsigned int nr_users = max(seen->nr_refs - of_file, 1U);
 	u64 share = (PAGE_SIZE << MM_USAGE_SHIFT) / nr_users;
 

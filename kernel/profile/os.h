@@ -73,6 +73,11 @@ PF_BUILD_BUG_ON(sizeof(u64) != 8 || sizeof(s64) != 8 || sizeof(u32) != 4 || (boo
 	!defined(CONFIG_PROFILE_TRACE)
 #error "profile: CONFIG_PROFILE_SELFTEST needs a profiler: STRACE, HEATMAP, POINTS or TRACE"
 #endif
+#if defined(CONFIG_PROFILE_WORKING_SET) && !defined(CONFIG_PROFILE_STRACE) &&  \
+	!defined(CONFIG_PROFILE_HEATMAP) && !defined(CONFIG_PROFILE_POINTS) && \
+	!defined(CONFIG_PROFILE_TRACE)
+#error "profile: CONFIG_PROFILE_WORKING_SET needs a profiler: STRACE, HEATMAP, POINTS or TRACE"
+#endif
 #if defined(CONFIG_PROFILE_MEMORY_CHAINS) && !defined(CONFIG_PROFILE_MEMORY)
 #error "profile: CONFIG_PROFILE_MEMORY_CHAINS needs CONFIG_PROFILE_MEMORY"
 #endif

@@ -27,6 +27,7 @@ def test_each_file_says_what_it_accepts(boot):
         "profile/memory_chains": "on|off|reset",
         "profile/memory_growth": "mark",
         "profile/kernel_chains": "on|off|reset",
+        "profile/working_set": "on|off|reset",
         "1/strace": "reset",
         "profile/waits": "on|off|reset",
     }

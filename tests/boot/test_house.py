@@ -25,6 +25,7 @@ MAY_USE = {
     "export": {"."},
     "images": {"."},
     "memory": {"."},
+    "working_set": {"."},
     "functions": {".", "trace"},
     "path": {".", "trace"},
 }

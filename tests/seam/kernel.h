@@ -85,6 +85,19 @@ u32 backtrace(const struct trap_frame *frame, u64 *pcs, u32 max);
 u64 random_number(void);
 u64 heap_live(int kind);
 
+struct space;
+struct space *space_of(struct program *program);
+void space_put(struct space *space);
+struct profile_user_range;
+u32 space_ranges(struct space *space, struct profile_user_range *ranges, u32 max);
+u64 space_count(struct space *space, u64 start, u64 end);
+bool space_lock(struct space *space);
+void space_unlock(struct space *space);
+bool space_clear(struct space *space, u64 *addr, u64 end, bool *flush);
+u32 space_use(struct space *space, u64 addr);
+u32 space_flush(struct space *space);
+void nap(u32 ms);
+
 struct file;
 struct area {
 	u64 begin, end, offset;

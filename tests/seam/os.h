@@ -28,6 +28,9 @@
 #ifdef CONFIG_PROFILE_MEMORY
 #include "memory.h"
 #endif
+#ifdef CONFIG_PROFILE_WORKING_SET
+#include "working_set.h"
+#endif
 #ifdef CONFIG_PROFILE_FUNCTIONS
 #include <profile/functions.h>
 #include "functions.h"

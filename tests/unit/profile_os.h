@@ -338,6 +338,25 @@ bool os_symbol_lookup(u64 addr, u64 *start, char *name, size_t size);
 bool os_symbol_range(const char *name, u64 *start, u64 *bytes);
 #define os_symbol_range os_symbol_range
 
+/* Used memory: only the test of it has address spaces. */
+typedef struct host_mm os_mm_t;
+struct profile_user_range;
+os_mm_t *os_mm_get(struct process *proc);
+#define os_mm_put(mm) ((void)(mm))
+u32 os_mm_ranges(os_mm_t *mm, struct profile_user_range *ranges, u32 max);
+u64 os_mm_count_pages(os_mm_t *mm, u64 start, u64 end);
+#define os_mm_begin(mm) ((void)(mm), true)
+#define os_mm_end(mm)	((void)(mm))
+bool os_mm_clear_used(os_mm_t *mm, u64 *addr, u64 end, bool *flush);
+u32 os_mm_use(os_mm_t *mm, u64 addr);
+u32 os_mm_flush(os_mm_t *mm);
+#define os_mm_get	  os_mm_get
+#define os_mm_ranges	  os_mm_ranges
+#define os_mm_count_pages os_mm_count_pages
+#define os_mm_clear_used  os_mm_clear_used
+#define os_mm_use	  os_mm_use
+#define os_mm_flush	  os_mm_flush
+
 /* These are functions. */
 #define os_vprintk		 os_vprintk
 #define os_task_profile		 os_task_profile
@@ -386,7 +405,6 @@ extern u64 host_page_bytes, host_kmalloc_bytes;
 #define os_page_bytes_live()	     host_page_bytes
 #define os_kmalloc_bytes_live()	     host_kmalloc_bytes
 #define os_kmalloc_class_size(class) (16ull << (class))
-#define OS_PAGE_BYTES		     4096ull
 
 /* As if each kind but files were mapped. The numbers of chains are kept in host_kept. */
 #define OS_MAX_PAGE_CHAINS	       128
@@ -394,5 +412,6 @@ extern u64 host_page_bytes, host_kmalloc_bytes;
 bool host_process_pages(os_process_t *proc, u64 pass, u64 *addr, u16 *chains, u32 *nr);
 #define os_process_pages host_process_pages
 #endif
+#define OS_PAGE_BYTES 4096ull
 
 #endif

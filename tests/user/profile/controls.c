@@ -48,10 +48,10 @@ static void sleep_s(int seconds)
 static void each(void)
 {
 	static const char *const files[] = {
-		DIR "report",	     DIR "on_exit",	  DIR "heatmap",    DIR "source",
-		DIR "strace",	     DIR "strace_live",	  "/proc/1/strace", DIR "points",
-		DIR "function",	     DIR "waits",	  DIR "files",	    DIR "memory_chains",
-		DIR "memory_growth", DIR "kernel_chains",
+		DIR "report",	     DIR "on_exit",	  DIR "heatmap",     DIR "source",
+		DIR "strace",	     DIR "strace_live",	  "/proc/1/strace",  DIR "points",
+		DIR "function",	     DIR "waits",	  DIR "files",	     DIR "memory_chains",
+		DIR "memory_growth", DIR "kernel_chains", DIR "working_set",
 	};
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {

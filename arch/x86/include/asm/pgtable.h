@@ -19,7 +19,8 @@
 #define PTE_LARGE     BIT(7)  /* in a level 2 entry: a 2 MiB page */
 #define PTE_BORROWED  BIT(9)  /* ours: may be shared, and is copied before the first write */
 #define PTE_NO_ACCESS BIT(10) /* ours: has a page, though it is not present */
-#define PTE_CHAIN     (0x7ffULL << 52 | BIT(11)) /* ours: see pte_chain() */
+#define PTE_SAMPLED   BIT(11) /* ours: its accessed and dirty bits were cleared (accessed.c) */
+#define PTE_CHAIN     (0x7ffULL << 52) /* ours: see pte_chain() */
 #define PTE_NX	      BIT(63)
 #define PTE_ADDR_MASK 0x000ffffffffff000ULL
 #define PTE_PAGE_MASK (PTE_ADDR_MASK | PTE_CHAIN) /* what stays when the access rights change */
@@ -52,17 +53,17 @@ static inline struct page *pte_page(u64 pte)
 }
 
 /*
- * Return the number of the call chain that made an entry, less than 4096, and the bits that keep
+ * Return the number of the call chain that made an entry, less than 2048, and the bits that keep
  * it. The CPU ignores these bits, as long as it has no protection keys (CR4.PKE).
  */
 static inline u32 pte_chain(u64 pte)
 {
-	return (pte >> 52 & 0x7ff) | (pte & BIT(11));
+	return pte >> 52 & 0x7ff;
 }
 
 static inline u64 pte_chain_bits(u32 number)
 {
-	return (u64)(number & 0x7ff) << 52 | (number & BIT(11));
+	return (u64)number << 52;
 }
 
 /* Returns the entry bits of a user page for PROT_*. A borrowed page is never writable. */

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""
+How much of its memory a program uses. worksets has 64 MiB, of which it writes 8 and reads another 4
+again and again; each number is a time in ms, and for each further one the written part moves on.
+It resets the sampling when it has touched all.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+
+import harness
+import pytest
+import report
+
+ON = "profile.working_set=on"
+MIB = 1 << 20
+PLACE = 0x200000000000
+READ = (PLACE + 40 * MIB, PLACE + 44 * MIB)
+OTHERS = 0.4  # MiB of the program besides these 64
+
+
+def written(phase: int) -> tuple[int, int]:
+    start = PLACE + phase * 16 * MIB
+    return start, start + 8 * MIB
+
+
+@dataclass
+class Row:
+    resident: int
+    accessed: float
+    written: float
+    idle: float | None
+    kind: str
+    start: int
+    end: int
+
+    def overlap(self, part: tuple[int, int]) -> int:
+        return max(0, min(self.end, part[1]) - max(self.start, part[0]))
+
+
+SUMMARY = re.compile(
+    r"(\S+) \(pid (\d+)\) has used ([\d.]+) MiB of its ([\d.]+) MiB in the last 10 s,"
+    r" ([\d.]+) MiB in the last second$",
+    re.MULTILINE,
+)
+ROW = re.compile(
+    r"^ *(\d+) +([\d.]+) +([\d.]+) +([\d.]+|-) +\d+  ([a-z ]+?) +([0-9a-f]{16})  ([0-9a-f]{16})$",
+    re.MULTILINE,
+)
+COST = re.compile(r"is sampled every ([\d.]+) ms, which takes ([\d.]+) % of a CPU")
+
+
+def rows_of(text: str) -> list[Row]:
+    return [
+        Row(
+            int(found[1]), float(found[2]), float(found[3]),
+            None if found[4] == "-" else float(found[4]),
+            found[5], int(found[6], 16), int(found[7], 16),
+        )
+        for found in ROW.finditer(text)
+    ]  # fmt: skip
+
+
+def plain(log: str) -> str:
+    return re.sub(r"^\[ *\d+\.\d+\] ", "", log, flags=re.MULTILINE)
+
+
+def run(boot, *times: int, **options) -> str:
+    options = {"icount": True, "smp": 1, "append": f"{ON} profile.top=all"} | options
+    log = boot("worksets", *times, **options).log
+    assert report.check_log(log) == []
+    return plain(log)
+
+
+def test_hot_part_is_found(boot):
+    """Sizes within 5 %, and rows of the known parts say how these are used."""
+    text = run(boot, 2500)
+    (name, _, long, resident, short) = SUMMARY.search(text).groups()
+    assert name == "worksets" and float(resident) == pytest.approx(64 + OTHERS, abs=OTHERS)
+    assert float(short) == pytest.approx(12 + OTHERS, rel=0.05)
+    assert 12 <= float(long) < 12 * 1.3
+    rows = rows_of(text)
+    for part, is_written in ((written(1), True), (READ, False)):
+        inside = [row for row in rows if row.overlap(part) > 0.9 * (row.end - row.start)]
+        assert sum(row.overlap(part) for row in inside) > 0.95 * (part[1] - part[0])
+        for row in inside:
+            if row.overlap(part) == row.end - row.start and row.resident > MIB:
+                assert row.accessed > 99 and row.written == pytest.approx(100 * is_written, abs=6)
+    # What dominates comes first.
+    assert rows[0].overlap(written(1)) > 0.95 * (rows[0].end - rows[0].start)
+    unused = [row for row in rows if not row.overlap(written(1)) and not row.overlap(READ)]
+    assert sum(row.resident for row in unused if row.accessed == 0) > 45 * MIB
+    assert sum(row.resident for row in rows) == int(re.search(r"^ +(\d+) +total$", text, re.M)[1])
+
+
+def test_cost_is_bounded(boot):
+    """Under icount, time is instructions, so the cost is exact. More samples are not taken."""
+    sleep, percent = COST.search(run(boot, 1500)).groups()
+    assert 5 <= float(sleep) < 20 and 0 < float(percent) <= 1
+
+
+def test_phases(boot):
+    """The part before is idle: in the working set of 10 s, no longer in that of one second."""
+    text = run(boot, 2500, 2500)
+    long, short = (float(SUMMARY.search(text)[i]) for i in (3, 5))
+    assert short == pytest.approx(12 + OTHERS, rel=0.05)
+    assert 20 * 0.8 < long < 20 * 1.3
+    rows = rows_of(text)
+    before = [row for row in rows if row.overlap(written(1)) == row.end - row.start]
+    assert before and all(row.accessed == 0 for row in before)
+    idle = [row.idle for row in before if row.idle is not None and row.resident > MIB]
+    assert idle and all(2 < seconds < 3.5 for seconds in idle)
+
+
+def test_idle_program(boot):
+    """A sleeping program uses nothing."""
+    text = run(boot, 1000, 0, 0)
+    assert float(SUMMARY.search(text)[5]) < 1 < 12 <= float(SUMMARY.search(text)[3])
+
+
+def test_two_runs_are_equal(boot):
+    first, second = (run(boot, 700) for _ in range(2))
+    assert rows_of(first) == rows_of(second) != []
+
+
+def test_several_cpus(boot):
+    """TLBs of other CPUs are flushed. Where the host lets them answer in time, sizes are right."""
+    text = run(boot, 3000, icount=False, smp=2)
+    cost, found = COST.search(text), SUMMARY.search(text)
+    assert cost or "what sampling costs is not known yet" in text
+    assert found or "too short: not sampled 20 times" in text
+    if cost:
+        assert float(cost[2]) <= 1.01
+    if cost and float(cost[1]) < 15:
+        assert 11 < float(found[5]) < 20
+
+
+SCRIPT = """\
+cat /proc/profile/working_set
+echo on > /proc/profile/working_set
+worksets 1500
+cat /proc/profile/working_set
+echo JSON
+cat /proc/profile/working_set.json
+cat /proc/profile/working_set_regions.json
+cat /proc/profile/working_set_history.json
+echo END
+cat /proc/self/smaps > /dev/null
+echo off > /proc/profile/working_set
+echo reset > /proc/profile/working_set
+cat /proc/profile/working_set
+"""
+
+
+def test_files(boot, tmp_path):
+    """A program that has ended is still there; text and JSON agree; a reset forgets."""
+    image = harness.script_image(tmp_path, SCRIPT, ("worksets",))
+    text = plain(boot(None, initrd=image, icount=True, smp=1, append="profile.on_exit=none").log)
+    before, rest = text.split("JSON\n")
+    data, after = rest.split("END\n")
+    assert before.count("no process was sampled") == after.count("no process was sampled") == 1
+    assert "sampling of used memory is off since" in after
+    objects = [json.loads(line) for line in data.splitlines() if line.startswith("{")]
+    processes = [one for one in objects if "used_1s_bytes" in one]
+    (process,) = [one for one in processes if one["program"] == "worksets"]
+    (found,) = [one for one in SUMMARY.finditer(before) if one[1] == "worksets"]
+    assert process["pid"] == int(found[2])
+    for key, i in (("used_10s_bytes", 3), ("resident_bytes", 4), ("used_1s_bytes", 5)):
+        assert process[key] / MIB == pytest.approx(float(found[i]), abs=0.05)
+    regions = [one for one in objects if "accessed_hundredths" in one]
+    regions = [one for one in regions if one["pid"] == process["pid"]]
+    assert sum(one["resident_bytes"] for one in regions) == process["resident_bytes"]
+    history = [one for one in objects if "accessed_percent" in one and one["pid"] == process["pid"]]
+    times = sorted({one["ns"] for one in history})
+    assert len(times) >= 10 and times[-1] - times[0] > 1e9
+    # At each moment of the second half, most of the hot part is seen as used, and only it.
+    for now in times[len(times) // 2 :]:
+        cells = [Row(0, c["accessed_percent"], c["written_percent"], None, "", int(c["start"], 16),
+                     int(c["end"], 16)) for c in history if c["ns"] == now]  # fmt: skip
+        hot = sum(c.overlap(written(1)) for c in cells if c.written > 50)
+        assert 7 * MIB < hot and sum(c.end - c.start for c in cells if c.written > 50) < 10 * MIB
+
+
+def test_off_by_default(boot):
+    assert "Working Set" not in boot("worksets", 300, icount=True, smp=1).log
