@@ -44,6 +44,7 @@ from profiles import (
     pprof,
     text,
     trace_dat,
+    working_set,
 )
 from profiles.events import Trace
 from profiles.export import Export, ExportError, printable
@@ -313,6 +314,16 @@ def draw(args: argparse.Namespace) -> int:
     return put(flamegraph.draw(runs, heading, args.wakers, args.reverse), args.output)
 
 
+def draw_working_set(args: argparse.Namespace) -> int:
+    export = load(args.exports[0], args)
+    cells, nr_damaged = working_set.read(export)
+    if nr_damaged:
+        warn(f"{export.path}: {nr_damaged} damaged rows are left out")
+    if args.pid is not None:
+        cells = {pid: found for pid, found in cells.items() if pid == args.pid}
+    return put(working_set.draw(export, cells), args.output)
+
+
 def write_page(args: argparse.Namespace) -> int:
     paths = [args.export, *([args.old] if args.old else [])]
     exports = [load(path, args) for path in paths]
@@ -449,6 +460,12 @@ def parse(argv: list[str]) -> argparse.Namespace:
     add_stacks(c, is_binary=False, has_wakers=True, with_idle=False)
     c.add_argument("--reverse", action="store_true", help="callers above the functions they call")
     c.set_defaults(run=draw)
+
+    c = commands.add_parser("working-set", help="draw SVG: which memory was used when")
+    c.add_argument("exports", nargs=1, metavar="export")
+    c.add_argument("-o", "--output", type=Path, metavar="FILE")
+    c.add_argument("--pid", type=int, metavar="PID", help="only this process")
+    c.set_defaults(run=draw_working_set)
 
     c = commands.add_parser("page", help="write an HTML file to look at; two exports: compared")
     c.add_argument("export")

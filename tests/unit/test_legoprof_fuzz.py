@@ -59,6 +59,9 @@ ALLOCATED = {"allocator": "pages", "comm": "a", "place": "f (a.c:1)"}
 ALLOCATED["kernel"] = ["0xffffffff81000009"]
 ALLOCATED |= {f"{key}_{unit}": 9 for key in ("live", "allocated") for unit in ("bytes", "objects")}
 FILES["kernel_stacks.json"] = [ALLOCATED, ALLOCATED | {"comm": None, "kernel": None}]
+USED = {"pid": 1, "ns": 9, "start": "0x400000", "end": "0x402000", "accessed_percent": 90}
+USED |= {"written_percent": 5}
+FILES["working_set_history.json"] = [USED, USED | {"ns": 12}, USED | {"start": "0x401000"}]
 FILES["function_calls.json"] = [CALLS, CALLS | {"caller": "h"}]
 COMMANDS = [
     ["report"],
@@ -77,6 +80,7 @@ COMMANDS = [
     ["pprof", "--memory"],
     ["folded", "--memory"],
     ["pprof", "--kernel-memory"],
+    ["working-set"],
     ["folded", "--kernel-memory", "--bytes", "peak"],
     ["page"],
     ["folded", "--pid", "1", "--cpu", "0", "--no-idle"],
