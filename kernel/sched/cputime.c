@@ -323,6 +323,15 @@ static u64 system_cycles(struct task *task)
 	return time.cycles[CPUTIME_SYSTEM];
 }
 
+/* The parts were read after the whole, and have grown meanwhile. */
+static void limit_parts(struct cputime_machine *machine)
+{
+	u64 cycles = machine->all.cycles[CPUTIME_SYSTEM];
+
+	machine->kernel_thread_cycles = min(machine->kernel_thread_cycles, cycles);
+	machine->idle_cycles = min(machine->idle_cycles, cycles - machine->kernel_thread_cycles);
+}
+
 void cputime_of_machine(struct cputime_machine *machine)
 {
 	bool locks = !panic_in_progress();
@@ -342,6 +351,7 @@ void cputime_of_machine(struct cputime_machine *machine)
 	}
 	if (locks)
 		spin_unlock_irqrestore(&task_list_lock, flags);
+	limit_parts(machine);
 }
 
 u64 cputime_own(const struct cputime *time)

@@ -129,4 +129,16 @@ SELFTEST(cputime, owners_survive_switches)
 	EXPECT_EQ(cputime_set_owner(owner), CPUTIME_REPORT);
 	EXPECT(own_time().cycles[CPUTIME_REPORT] > 0);
 }
+
+/* Here no process runs, so idle time and kernel threads are all of CPUTIME_SYSTEM. */
+SELFTEST(cputime, parts_are_not_more_than_the_whole)
+{
+	for (int i = 0; i < 100; i++) {
+		struct cputime_machine machine;
+
+		cputime_of_machine(&machine);
+		EXPECT(machine.idle_cycles + machine.kernel_thread_cycles <=
+		       machine.all.cycles[CPUTIME_SYSTEM]);
+	}
+}
 #endif

@@ -13,7 +13,8 @@
 #include "samples.h"
 
 #ifdef CONFIG_PROFILE_HEATMAP
-#define OFF_MS	    900
+/* More than a second: the lateness that is taken for normal if the host stopped the calibration. */
+#define OFF_MS	    1200
 #define MIN_CHANGES 6
 #define MAX_CHANGES 24
 
