@@ -159,7 +159,7 @@ functions-kernel:
 	$(Q)$(MAKE) BUILD=$(BUILD)/variants/functions CONFIG=functions vmlinux
 
 # A QEMU plugin counts all instructions, to check the accuracy of the heatmap (tests/accuracy/).
-accuracy-tools := $(addprefix $(BUILD)/accuracy/,truth.so crossings.so user_calls.so draws)
+accuracy-tools := $(addprefix $(BUILD)/accuracy/,truth.so crossings.so pages.so user_calls.so draws)
 accuracy-cflags := -std=gnu11 -O2 -Wall -Wextra -Werror -Wno-unused-parameter \
 	-Wno-sign-compare
 $(BUILD)/accuracy/truth.so: $(addprefix tests/accuracy/,truth.c truth_input.c truth_output.c \
@@ -167,7 +167,7 @@ $(BUILD)/accuracy/truth.so: $(addprefix tests/accuracy/,truth.c truth_input.c tr
 	$(call say,HOSTCC ,$@)
 	@mkdir -p $(@D)
 	$(Q)$(HOSTCC) $(accuracy-cflags) -fPIC -shared -fvisibility=hidden -o $@ $(filter %.c,$^)
-$(addprefix $(BUILD)/accuracy/,crossings.so user_calls.so): $(BUILD)/accuracy/%.so: \
+$(addprefix $(BUILD)/accuracy/,crossings.so pages.so user_calls.so): $(BUILD)/accuracy/%.so: \
 		tests/accuracy/%.c tests/accuracy/plugin_api.h
 	$(call say,HOSTCC ,$@)
 	@mkdir -p $(@D)

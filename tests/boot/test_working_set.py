@@ -2,18 +2,26 @@
 """
 How much of its memory a program uses. worksets has 64 MiB, of which it writes 8 and reads another 4
 again and again; each number is a time in ms, and for each further one the written part moves on.
-It resets the sampling when it has touched all.
+With `+` before the last one, it uses only 16 pages of another area. It resets the sampling when it
+has touched all.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import sys
 from dataclasses import dataclass
 
 import harness
 import pytest
+import qemu
 import report
+from harness import BUILD, ROOT, make
+from profiles import export
+
+sys.path.insert(0, str(ROOT / "tests/accuracy"))
+from truth import Symbols  # noqa: E402
 
 ON = "profile.working_set=on"
 MIB = 1 << 20
@@ -182,6 +190,106 @@ def test_files(boot, tmp_path):
                      int(c["end"], 16)) for c in history if c["ns"] == now]  # fmt: skip
         hot = sum(c.overlap(written(1)) for c in cells if c.written > 50)
         assert 5 * MIB < hot and sum(c.end - c.start for c in cells if c.written > 50) < 12 * MIB
+
+
+END = PLACE + 66 * MIB  # with another area, of which 16 pages stay in the TLB
+NR_PAGES = (END - PLACE) // 4096
+PERIOD_READS = 19  # of each region in a period, and one more if its page was chosen before
+
+
+@dataclass
+class Period:
+    """For each sample of a period, how each page was used before it: 0 not, 1 read, 2 written."""
+
+    samples: list[bytes]
+
+    def shares(self, cell: Row, use: int) -> tuple[float, float, float]:
+        """The smallest, expected and largest share of samples that find pages used like this."""
+        pages = slice((cell.start - PLACE) // 4096, (cell.end - PLACE) // 4096)
+        used = [[one >= use for one in sample[pages]] for sample in self.samples]
+        every, some = ([test(one) for one in used] for test in (all, any))
+        lowest = min(sum(every[1:]) / PERIOD_READS, sum(every) / len(every))
+        highest = max(sum(some[1:]) / PERIOD_READS, sum(some) / len(some))
+        return lowest, sum(map(sum, used)) / len(used) / len(used[0]), highest
+
+
+def periods_of(text: str) -> list[Period]:
+    periods = []
+    for line in text.splitlines():
+        word, *numbers = line.split()
+        uses = bytearray(NR_PAGES)
+        for first, nr, use in zip(*[map(int, numbers)] * 3, strict=True):
+            uses[first : first + nr] = bytes([use]) * nr
+        if word == "period":
+            periods.append(Period([]))
+        if periods:
+            periods[-1].samples.append(bytes(uses))
+    return periods
+
+
+def observe(builds, tmp_path, *times: object) -> tuple[export.Export, list[Period]]:
+    """Runs worksets with the plugin. Returns the export and the periods of its history."""
+    make(f"BUILD={BUILD.relative_to(ROOT)}", f"{BUILD.relative_to(ROOT)}/accuracy/pages.so")
+    kernel = builds.kernel()
+    addr = Symbols(kernel).addr
+    words = [f"start={PLACE:#x}", f"end={END:#x}", f"out={tmp_path / 'pages'}"]
+    words += [f"period={addr['mm_get_ranges']:#x}", f"sample={addr['mm_begin_accessed']:#x}"]
+    init = "init=/bin/worksets"
+    options = qemu.Options(
+        kernel=kernel,
+        initrd=builds.initrd(builds.image(init)),
+        icount=True,
+        append=f"{ON} profile.on_exit=none {init} -- {' '.join(map(str, times))}",
+        export=tmp_path / "export",
+        extra=["-plugin", ",".join([str(BUILD / "accuracy/pages.so"), *words])],
+        timeout=200,
+    )
+    result = qemu.run(options)
+    assert result.ok, result.error
+    # The last one had no end.
+    return export.load(options.export), periods_of((tmp_path / "pages").read_text())[:-1]
+
+
+def test_samples_are_those_of_a_plugin(builds, tmp_path):
+    """
+    A plugin of QEMU notes all loads and stores between two samples. Where all pages of a region
+    were used, each sample has to say so; where none was, none may. In between, sums of many samples
+    are as random choice of pages makes them, within five standard deviations.
+    """
+    found, periods = observe(builds, tmp_path, 800, 1000, "+300")
+    history = found.rows("working_set_history.json")
+    times = sorted({cell["ns"] for cell in history})
+    assert len(times) > 10
+    nr_certain = nr_between = 0
+    distance, variance = [0.0, 0.0], [0.0, 0.0]
+    periods = periods[-len(times) :]
+    for now, period in zip(times, periods, strict=True):
+        assert len(period.samples) == PERIOD_READS + 1
+        cells = [Row(0, c["accessed_percent"], c["written_percent"], None, "", int(c["start"], 16),
+                     int(c["end"], 16)) for c in history if c["ns"] == now]  # fmt: skip
+        for cell in cells:
+            if cell.start < PLACE or cell.end > END:
+                continue
+            for use, percent in ((1, cell.accessed), (2, cell.written)):
+                low, mean, high = period.shares(cell, use)
+                # The kernel rounds down, twice if it has merged regions.
+                assert 100 * low - 2 < percent <= 100 * high + 0.01, (now, cell, use, low, high)
+                nr_certain += low == high
+                nr_between += low < high
+                nr = (cell.end - cell.start) / 4096
+                distance[use - 1] += nr * (percent / 100 - mean)
+                variance[use - 1] += nr * nr * mean * (1 - mean) / PERIOD_READS
+    assert nr_certain > 100 and nr_between > 20
+    for off, square in zip(distance, variance, strict=True):
+        assert abs(off) < 5 * square**0.5
+    # The working sets, with what else the program has. The first sample is from before the reset.
+    (process,) = found.rows("working_set.json")
+    for key, ns, tolerance in (("used_1s_bytes", 1e9, 0.05), ("used_10s_bytes", 1e10, 0.3)):
+        recent = [period for now, period in zip(times, periods, strict=True)
+                  if process["sampled_ns"] - now < ns]  # fmt: skip
+        samples = [sample for period in recent for sample in period.samples[1:]]
+        used = {page for sample in samples for page, use in enumerate(sample) if use}
+        assert process[key] == pytest.approx(len(used) * 4096 + OTHERS * MIB, rel=tolerance)
 
 
 def test_off_by_default(boot):

@@ -4,11 +4,13 @@
  * used memory, so that this does not count. Then uses a known part, for so many milliseconds:
  * writes to each page of 8 MiB, and reads each page of another 4 MiB, again and again. For each
  * further number, the part that is written to moves on by 16 MiB. A number of 0 sleeps for a second
- * instead. tests/boot/test_working_set.py knows the addresses.
+ * instead; a last `+MS` only writes to 16 pages of another area, which all stay in the TLB.
+ * tests/boot/test_working_set.py knows the addresses.
  */
 #include "check.h"
 #include "proc_profile.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -21,6 +23,8 @@
 #define READ_AT	   (40 * MIB)
 #define READ_MIB   4
 #define MOVE_BY	   (16 * MIB)
+#define FEW_AT	   (65 * MIB)
+#define FEW_PAGES  16
 #define PAGE_BYTES 4096
 
 static unsigned long now_ms(void)
@@ -29,6 +33,21 @@ static unsigned long now_ms(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return now.tv_sec * 1000ul + now.tv_nsec / 1000000;
+}
+
+static char *map_at(unsigned long addr, unsigned long size)
+{
+	char *place = mmap((void *)addr, size, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+	CHECK(place == (char *)addr);
+	return place;
+}
+
+static void use_few(volatile char *few)
+{
+	for (unsigned long i = 0; i < FEW_PAGES; i++)
+		few[i * PAGE_BYTES] = 1;
 }
 
 static void use(volatile char *written, const volatile char *read)
@@ -41,20 +60,26 @@ static void use(volatile char *written, const volatile char *read)
 
 int main(int argc, char **argv)
 {
-	char *place = mmap((void *)PLACE, NR_MIB * MIB, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	char *place = map_at(PLACE, NR_MIB * MIB);
+	bool uses_few = *argv[argc - 1] == '+';
+	char *few = uses_few ? map_at(PLACE + FEW_AT, FEW_PAGES * PAGE_BYTES) : NULL;
 
-	CHECK(place == (char *)PLACE);
 	for (unsigned long i = 0; i < NR_MIB * MIB; i += PAGE_BYTES)
 		place[i] = 1;
+	if (uses_few)
+		use_few(few);
 	control("/proc/profile/working_set", "reset");
 	for (int i = 1; i < argc; i++) {
 		unsigned long ms = strtoul(argv[i], NULL, 10), end = now_ms() + ms;
 
 		if (!ms)
 			sleep(1);
-		while (now_ms() < end)
-			use(place + i * MOVE_BY, place + READ_AT);
+		while (now_ms() < end) {
+			if (*argv[i] == '+')
+				use_few(few);
+			else
+				use(place + i * MOVE_BY, place + READ_AT);
+		}
 	}
 	return check_finish("worksets");
 }
