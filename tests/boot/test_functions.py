@@ -163,7 +163,9 @@ def test_trace_stat(boot, tmp_path):
     line = r"^  (\S+) +(\d+) +([\d.]+) us +([\d.]+) us *\r?$"
     parts = re.split(r"^  -{8} .*$", stat, flags=re.MULTILINE)
     found = [re.findall(line, part, re.MULTILINE) for part in parts]
-    assert len(found) == 3 and not found[0] and len(found[1]) > 300 and len(found[2]) > 5
+    assert len(found) == 3 and not found[0]
+    few, many = sorted(map(len, found[1:]))  # the shell runs on one of the CPUs
+    assert few > 5 and many > 300
     hits: dict[str, int] = defaultdict(int)
     for name, nr, total, average in found[1] + found[2]:
         hits[name] += int(nr)
