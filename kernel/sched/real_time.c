@@ -27,8 +27,8 @@ cpumask_t rt_waiting_cpus __read_mostly;
 
 /* The time of real-time threads on a CPU; guarded by the lock of its queue. */
 static struct rt_time {
-	u64 cycles;	   /* what they have had, without the present stretch of curr */
-	u64 period_cycles; /* the same at the start of the period */
+	u64 cycles;	/* what they have had, without the present stretch of curr */
+	u64 granted_ns; /* as much of that belongs to periods that have ended */
 	u64 period_end_ns;
 } __aligned(64) rt_times[CONFIG_NR_CPUS];
 
@@ -116,20 +116,37 @@ static u64 used_cycles(const struct rq *rq, u64 now)
 	       (rq->curr->rt_priority ? now - rq->curr->exec_start_cycles : 0);
 }
 
+/*
+ * Ends all periods until now. What real-time threads have had beyond their share of these, because
+ * a tick was late, is part of the next period if others had to wait.
+ */
+static void end_periods(struct rq *rq, u64 now_ns, u64 used_ns)
+{
+	u64 period_ns = READ_ONCE(sched_rt_period_us) * NSEC_PER_USEC;
+	int runtime_us = READ_ONCE(sched_rt_runtime_us);
+	struct rt_time *time = time_of(rq);
+	u64 nr = (now_ns - time->period_end_ns) / period_ns + 1;
+	bool others = others_wait(rq) || (!rq->curr->rt_priority && rq->curr != rq->idle);
+
+	time->period_end_ns += nr * period_ns;
+	time->granted_ns += nr * max(runtime_us, 0) * NSEC_PER_USEC;
+	if (time->granted_ns > used_ns || !others || runtime_us < 0)
+		time->granted_ns = used_ns;
+}
+
 /* Begins and ends the times in which real-time threads have used up their share. */
 static void throttle(struct rq *rq)
 {
-	u64 now = rdtsc(), now_ns = cycles_to_ns(now), used = used_cycles(rq, now), spent;
+	u64 now = rdtsc(), now_ns = cycles_to_ns(now), used_ns = cycles_to_ns(used_cycles(rq, now));
 	int runtime_us = READ_ONCE(sched_rt_runtime_us);
 	struct rt_time *time = time_of(rq);
+	s64 spent_ns;
 
-	if (now_ns >= time->period_end_ns) {
-		time->period_end_ns = now_ns + READ_ONCE(sched_rt_period_us) * NSEC_PER_USEC;
-		time->period_cycles = used;
-	}
+	if (now_ns >= time->period_end_ns)
+		end_periods(rq, now_ns, used_ns);
 	/* Negative if the caller's TSC is a little behind that of the queue's CPU. */
-	spent = max((s64)(used - time->period_cycles), (s64)0);
-	rq->is_throttled = runtime_us >= 0 && cycles_to_ns(spent) >= runtime_us * NSEC_PER_USEC;
+	spent_ns = max((s64)(used_ns - time->granted_ns), (s64)0);
+	rq->is_throttled = runtime_us >= 0 && spent_ns >= runtime_us * (s64)NSEC_PER_USEC;
 }
 
 void rt_activate(struct rq *rq, struct task *task)
