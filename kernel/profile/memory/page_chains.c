@@ -15,7 +15,7 @@
 #define CHAIN_BYTES   (1ul << 20)
 #define LOG2_SLOTS    13
 #define KEY_OFFSET    __builtin_offsetof(struct memory_record, comm)
-#define PAGES_AT_ONCE 256
+#define PAGES_AT_ONCE 128
 
 _Static_assert(OS_MAX_PAGE_CHAINS <= 1 << LOG2_SLOTS, "there is a slot for each chain");
 
@@ -159,10 +159,8 @@ static void add_all_mapped(u64 pass)
 		if (walk.process != reading)
 			addr = 0;
 		reading = walk.process;
-		if (!visit_some(os_process_of(walk.process), pass, &addr, add_mapped)) {
+		if (!visit_some(os_process_of(walk.process), pass, &addr, add_mapped))
 			walk.process = reading->next;
-			continue;
-		}
 		snapshot_unlock(&lists_lock, locked, flags);
 		flags = snapshot_lock(&lists_lock, &locked);
 	}
