@@ -63,9 +63,9 @@ typedef struct battery_lock os_lock_t;
 #ifdef CONFIG_PROFILE_CALLCHAIN
 #include "stack.h"
 /*
- * Of registers, you supply os_regs_fp(regs), the frame pointer; on riscv64 os_regs_link(regs), ra;
- * and os_stack_end(regs), the first address behind the stack that they are of. For os_regs_here(),
- * the first of these, os_regs_pc() and os_regs_sp() can be assigned to.
+ * You supply os_regs_fp(regs), the frame pointer, and os_stack_end(regs), the first address behind
+ * the stack that the registers belong to; on riscv64 also os_regs_link(regs), register ra.
+ * os_regs_here() below needs os_regs_fp(), os_regs_pc() and os_regs_sp() that can be assigned to.
  */
 #if !defined(os_regs_link) && !defined(__riscv)
 #define os_regs_link(regs) 0ul

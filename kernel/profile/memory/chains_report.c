@@ -73,7 +73,7 @@ static void print_place(char *text, size_t size, const struct memory_record *rec
 		os_snprintf(text, size, "[%s]", os_syscall_name(rec->syscall));
 }
 
-/* What is not mapped, as page tables, has a dash. */
+/* Memory that is not mapped by a page table's entry, such as page tables, has a dash. */
 static struct cell live_cell(const struct memory_record *rec, u64 nr_pages)
 {
 	return rec->kind == MEMORY_KIND_UNKNOWN || os_memory_kind_is_mapped(rec->kind) ?

@@ -26,17 +26,17 @@
 #define os_is_allocator(function) false
 #endif
 /*
- * What is still mapped of the programs' pages. os_process_pages(proc, pass, addr, chains, nr)
- * copies the numbers that os_keep_chain() has kept with up to *nr pages from *addr on, which is 0
- * at first, sets *nr, and moves *addr behind them. Returns false at the end, also for a process
- * without threads, and for one whose memory another one has had in this pass; in pass 0, for one
- * that shares its memory. Any context but NMI.
+ * Reads which pages a process has mapped: os_process_pages(proc, pass, addr, chains, nr) copies the
+ * numbers that os_keep_chain() has kept of up to *nr pages from *addr on. *addr is 0 at first. Sets
+ * *nr to how many it has copied, and moves *addr behind them. Returns false at the end, for a
+ * process without threads, for one whose memory was read in this pass as another one's and, in
+ * pass 0, for one that shares its memory. Any context but NMI.
  */
 #ifndef os_process_pages
 #define os_process_pages(proc, pass, addr, chains, nr) \
 	((void)(proc), (void)(pass), (void)(addr), (void)(chains), (void)(nr), false)
 #endif
-/* What the numbers are below, 65536 at most. 0 is no chain. */
+/* All numbers of chains are below this, at most 65536. The number 0 means: no chain. */
 #ifndef OS_MAX_PAGE_CHAINS
 #define OS_MAX_PAGE_CHAINS 1
 #endif

@@ -25,7 +25,7 @@ static u32 offsets[OS_MAX_PAGE_CHAINS + 1]; /* of the records, by number */
 static u32 nr_chains;			    /* may exceed what there is */
 static u64 nr_lost;
 
-/* What was read last, and one row for what had no room. */
+/* The rows of the latest read. The last one sums up pages that found no row of their own. */
 #define MAX_MAPPED 2048
 static struct memory_mapped mapped[MAX_MAPPED + 1];
 static u16 slots[ROWS_SLOTS(MAX_MAPPED)];
