@@ -44,6 +44,7 @@ static OS_DEFINE_PER_CPU(struct kernel_chains_cpu, kernel_chains_cpus);
 
 /* The chains of objects, and behind them those of pages. Their numbers are those of counters. */
 static struct kernel_chain *chains;
+static u32 max_object_chains, max_page_chains;
 static u32 nr_object_chains, nr_page_chains; /* may exceed what there is */
 static u32 first_of_site[MEMORY_MAX_SITES];  /* likewise */
 
@@ -78,7 +79,7 @@ static u32 make_chain(const void *key_)
 	const struct profile_memory_site *site = site_of(key->site_count);
 	bool of_pages = site && memory_is_of_pages(site);
 	u32 *nr = of_pages ? &nr_page_chains : &nr_object_chains;
-	u32 max = of_pages ? MEMORY_PAGE_CHAINS : MEMORY_OBJECT_CHAINS, i;
+	u32 max = of_pages ? max_page_chains : max_object_chains, i;
 	struct kernel_chain *chain;
 
 	if (!site || site - __start_memory_sites >= MEMORY_MAX_SITES || pf_read_once(*nr) >= max)
@@ -86,7 +87,7 @@ static u32 make_chain(const void *key_)
 	i = __atomic_fetch_add(nr, 1, __ATOMIC_RELAXED);
 	if (i >= max)
 		return 0;
-	chain = &chains[of_pages ? MEMORY_OBJECT_CHAINS + i : i];
+	chain = &chains[of_pages ? max_object_chains + i : i];
 	memcpy(chain, key, KEY_WORDS * sizeof(u64));
 	chain->site = site;
 	init_chain(chain, i, of_pages);
@@ -130,8 +131,8 @@ static const struct kernel_chain *look_up(const struct kernel_chain *key)
 
 static bool are_scarce(void)
 {
-	return pf_read_once(nr_object_chains) > MEMORY_OBJECT_CHAINS * 3 / 4 ||
-	       pf_read_once(nr_page_chains) > MEMORY_PAGE_CHAINS * 3 / 4;
+	return pf_read_once(nr_object_chains) > max_object_chains * 3 / 4 ||
+	       pf_read_once(nr_page_chains) > max_page_chains * 3 / 4;
 }
 
 /* Slow path: the recent chain does not match. Walks the stack and looks the chain up. */
@@ -183,15 +184,20 @@ pf_noinline u64 *profile_memory_find_chain(u64 *site_count)
 	return site_count;
 }
 
+/* The chains take at most a 64th of the machine's memory. */
 void kernel_chains_init(void)
 {
-	u64 *peak_bytes = os_zalloc(MEMORY_CHAINS * sizeof(*peak_bytes));
+	u64 affordable = os_memory_bytes() / 64 / sizeof(*chains);
+	u32 max = pf_min(affordable, (u64)MEMORY_CHAINS);
+	u64 *peak_bytes = os_zalloc(max * sizeof(*peak_bytes));
 
-	chains = os_zalloc(MEMORY_CHAINS * sizeof(*chains));
+	max_object_chains = max * MEMORY_OBJECT_CHAINS / MEMORY_CHAINS;
+	max_page_chains = max - max_object_chains;
+	chains = os_zalloc(max * sizeof(*chains));
 	chain_table.slots = os_zalloc(PF_BIT(LOG2_SLOTS) * sizeof(u32));
-	kernel_chain_view_init();
+	kernel_chain_view_init(max);
 	if (chains && chain_table.slots && peak_bytes) {
-		memory_peak_keep_chains(peak_bytes);
+		memory_peak_keep_chains(peak_bytes, max);
 		return;
 	}
 	os_printk("profile: no memory for the call chains of the kernel's memory\n");

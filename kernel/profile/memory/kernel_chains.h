@@ -52,8 +52,8 @@ struct kernel_chain_view {
 };
 extern struct kernel_chain_view kernel_chain_view; /* of the one reader */
 
-/* Allocates the rows. Process context. */
-void kernel_chain_view_init(void);
+/* Allocates the rows of so many chains. Process context. */
+void kernel_chain_view_init(u32 max_chains);
 /*
  * Makes the view of one kind of memory, most live bytes first. With since_mark, of what has become
  * live since the mark and still is; then allocations without a chain are left out. Any context but

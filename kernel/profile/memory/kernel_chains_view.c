@@ -11,12 +11,12 @@ struct kernel_chain_view kernel_chain_view;
 static struct memory_peak peak;
 static u64 *peak_bytes; /* of each call chain, by its number */
 
-void kernel_chain_view_init(void)
+void kernel_chain_view_init(u32 max_chains)
 {
-	peak_bytes = os_zalloc(MEMORY_CHAINS * sizeof(*peak_bytes));
+	peak_bytes = os_zalloc(max_chains * sizeof(*peak_bytes));
 	if (peak_bytes)
 		kernel_chain_view.rows =
-			os_zalloc((MEMORY_CHAINS + 1) * sizeof(struct kernel_chain_row));
+			os_zalloc((max_chains + 1) * sizeof(struct kernel_chain_row));
 }
 
 static void add_row(const struct kernel_chain_row *row)

@@ -36,7 +36,7 @@ struct memory_row {
 #define MEMORY_MAX_ROWS	 512
 #define MEMORY_MAX_SITES (2 * MEMORY_MAX_ROWS)
 
-/* Call chains of the kernel's allocations, each of one size: of objects, and of pages. */
+/* The most call chains of the kernel's allocations, each of one size: of objects, and of pages. */
 #ifdef CONFIG_PROFILE_MEMORY_CHAINS
 #define MEMORY_OBJECT_CHAINS (100 * PROFILE_MEMORY_SIZES)
 #define MEMORY_PAGE_CHAINS   (66 * PROFILE_MEMORY_ORDERS)
@@ -137,8 +137,8 @@ static inline bool memory_is_of_pages(const struct profile_memory_site *site)
  * each call chain, by its number, if that was kept; may be NULL. Any context but NMI.
  */
 void memory_peak_copy(struct memory_peak *peak, u64 *chain_bytes);
-/* From now on, keeps the peak of each call chain, too, in MEMORY_CHAINS words. */
-void memory_peak_keep_chains(u64 *chain_bytes);
+/* From now on, keeps the peak of each call chain, too, in max_chains words. */
+void memory_peak_keep_chains(u64 *chain_bytes, u32 max_chains);
 /* Forgets the peak: what is live now is the most. Like memory_mark(). */
 void memory_peak_restart(void);
 

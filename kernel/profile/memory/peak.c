@@ -19,6 +19,7 @@
 
 static struct memory_peak kept;
 static u64 *kept_chains; /* of each call chain, by its number; NULL: none has been recorded */
+static u32 max_kept_chains;
 static u64 seq;
 static pf_flag_t is_writing;		 /* one CPU at a time: the words below, and those above */
 static u64 peak_pages;			 /* in use at the peak */
@@ -148,8 +149,9 @@ void memory_peak_restart(void)
 		lock_and_keep(false);
 }
 
-void memory_peak_keep_chains(u64 *chain_bytes)
+void memory_peak_keep_chains(u64 *chain_bytes, u32 max_chains)
 {
+	max_kept_chains = max_chains;
 	pf_store_release(&kept_chains, chain_bytes);
 }
 
@@ -160,6 +162,6 @@ void memory_peak_copy(struct memory_peak *peak, u64 *chain_bytes)
 	SEQ_COPY(&seq) {
 		*peak = kept;
 		if (chains)
-			memcpy(chain_bytes, chains, MEMORY_CHAINS * sizeof(*chains));
+			memcpy(chain_bytes, chains, max_kept_chains * sizeof(*chains));
 	}
 }
