@@ -11,6 +11,7 @@
 #include "words.h"
 
 struct on_exit on_exit_reports = ON_EXIT("profile.on_exit", "all");
+struct on_exit on_exit_exports = ON_EXIT("profile.export_on_exit", "none");
 
 int on_exit_set(struct on_exit *list, const char *value)
 {
@@ -117,6 +118,11 @@ bool on_exit_wants(struct on_exit *list, os_process_t *proc)
 		wants = strcmp(list->globs, "none");
 	os_unlock(&list->lock, flags);
 	return wants;
+}
+
+bool on_exit_wants_any(os_process_t *proc)
+{
+	return on_exit_wants(&on_exit_reports, proc) || on_exit_wants(&on_exit_exports, proc);
 }
 
 bool on_exit_is_run(void)

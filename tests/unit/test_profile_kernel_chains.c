@@ -160,8 +160,8 @@ static void peak_of_a_chain(void **state)
 }
 
 /*
- * Last: a small machine has room for few chains. What is left is for all programs together. Then allocations are
- * counted at their site.
+ * Last: a small machine has room for few chains. What is left is for all programs together. Then
+ * allocations are counted at their site.
  */
 static void a_full_table_loses_no_byte(void **state)
 {

@@ -170,6 +170,41 @@ static void a_recent_record_is_compared(void **state)
 	assert_int_equal(memory_chain_view.nr, 6);
 }
 
+static u32 nr_walks;
+
+static void count_walk(void)
+{
+	nr_walks++;
+}
+
+/* Processes of one program share its chains, not those of another program of the same code. */
+static void processes_of_a_program_share_chains(void **state)
+{
+	TOUCH(HEAP, false, 3, OWN(1), OWN(2));
+	go_to(&child);
+	strcpy(host_comm, parent_proc.comm);
+	host_on_walk = count_walk;
+	nr_walks = 0;
+	TOUCH(HEAP, false, 2, OWN(1), OWN(2));
+	assert_int_equal(nr_walks, 0);
+	assert_int_equal(view(&child_proc)->nr, 2);
+	assert_int_equal(view(&parent_proc)->nr, 3);
+	assert_int_equal(view(NULL)->nr, 5);
+	strcpy(host_comm, child_proc.comm);
+	TOUCH(HEAP, false, 1, OWN(1), OWN(2));
+	assert_int_equal(nr_walks, 1);
+	host_code_map++;
+	host_program++;
+	TOUCH(HEAP, false, 1, OWN(1), OWN(2));
+	assert_int_equal(nr_walks, 2);
+	host_code_map--;
+	host_program--;
+	host_on_walk = NULL;
+	view(NULL);
+	assert_int_equal(memory_chain_view.nr_rows, 2); /* two names */
+	assert_int_equal(memory_chain_view.nr, 7);
+}
+
 static void rows_of_a_process(void **state)
 {
 	TOUCH(HEAP, false, 3, OWN(1));
@@ -219,6 +254,33 @@ static void live_pages(void **state)
 	assert_non_null(strstr(host_file_read("profile/memory_stacks.json"),
 			       "{\"cpu\":null,\"pages\":0,\"bytes\":0,\"live_pages\":3,"
 			       "\"live_bytes\":12288,\"pid\":20,\"comm\":\"parent\","));
+}
+
+/* Where no report is wanted, all processes that end are one. */
+static void ended_without_a_report(void **state)
+{
+	TOUCH(HEAP, false, 2, OWN(1));
+	assert_int_equal(on_exit_set(&on_exit_reports, "none"), 0);
+	profile_memory_ends(&parent_proc);
+	child_pages = parent_pages;
+	profile_memory_ends(&child_proc);
+	parent_pages.nr = child_pages.nr = 0;
+	view(NULL);
+	assert_int_equal(memory_chain_view.nr_live, 4);
+	view(&parent_proc);
+	assert_int_equal(memory_chain_view.nr, 2);
+	assert_int_equal(memory_chain_view.nr_live, 0);
+	assert_non_null(strstr(host_file_read("profile/memory_stacks.json"),
+			       "\"live_pages\":4,\"live_bytes\":16384,\"pid\":0,"));
+	/* An export of the process has its pages. */
+	assert_int_equal(on_exit_set(&on_exit_exports, "parent"), 0);
+	TOUCH(HEAP, false, 1, OWN(1));
+	profile_memory_ends(&parent_proc);
+	parent_pages.nr = 0;
+	view(&parent_proc);
+	assert_int_equal(memory_chain_view.nr_live, 1);
+	assert_int_equal(on_exit_set(&on_exit_exports, "none"), 0);
+	assert_int_equal(on_exit_set(&on_exit_reports, "all"), 0);
 }
 
 /* Pages without a number, as from before it was on, have a row of their own: sums are exact. */
@@ -325,8 +387,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(rows_are_by_kind_and_own_functions, setup),
 		cmocka_unit_test_setup(a_recent_record_is_compared, setup),
+		cmocka_unit_test_setup(processes_of_a_program_share_chains, setup),
 		cmocka_unit_test_setup(rows_of_a_process, setup),
 		cmocka_unit_test_setup(live_pages, setup),
+		cmocka_unit_test_setup(ended_without_a_report, setup),
 		cmocka_unit_test_setup(printed, setup),
 		cmocka_unit_test_setup(losses_are_counted, setup),
 		cmocka_unit_test_setup(ended_processes_are_summed_up, setup),

@@ -84,6 +84,7 @@ void stack_walk_init(void)
 		if (!has_prologue((const u8 *)start, size))
 			mark_frameless(start, size);
 	}
+	stack_paths_init();
 }
 
 /* Opcodes of instructions at which a function may have no frame. */

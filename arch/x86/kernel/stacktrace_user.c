@@ -10,6 +10,9 @@
 
 #include <asm/pgtable.h>
 #include <lego/mm.h>
+#include <lego/page.h>
+#include <lego/slab.h>
+#include <lego/smp.h>
 #include <profile/user_unwind.h>
 
 #define USER_MIN PAGE_SIZE
@@ -109,9 +112,8 @@ static bool is_user_code(u64 cr3, u64 addr)
  * are the same. A path begins at the interrupted function or at its caller, and then serves all
  * instructions of the interrupted function.
  */
-#define LOG2_NR_STACK_PATHS 6
-#define NR_STACK_PATHS	    (1 << LOG2_NR_STACK_PATHS)
-#define STACK_PATH_SLOTS    24
+#define STACK_PATHS_BYTES (64ul << 10) /* of a CPU; less on a small machine */
+#define STACK_PATH_SLOTS  24
 
 struct stack_path {
 	u64 pc, sp, fp;		     /* of its first function */
@@ -122,13 +124,32 @@ struct stack_path {
 	u64 pcs[STACK_PATH_SLOTS];
 };
 
-static DEFINE_PER_CPU(struct stack_path[NR_STACK_PATHS], stack_paths);
+static DEFINE_PER_CPU(struct stack_path *, stack_paths);
+static DEFINE_PER_CPU(struct stack_path, only_stack_path); /* if there is no memory for more */
+static u64 nr_stack_paths __read_mostly;
+
+void stack_paths_init(void)
+{
+	u64 bytes = min(STACK_PATHS_BYTES, page_nr_total() * PAGE_SIZE / 64 / nr_cpus);
+	unsigned int cpu;
+
+	nr_stack_paths = max(bytes / sizeof(struct stack_path), 1UL);
+	for_each_possible_cpu(cpu) {
+		struct stack_path *paths = kzalloc(nr_stack_paths * sizeof(*paths));
+
+		if (!paths) {
+			nr_stack_paths = 1;
+			paths = &per_cpu(only_stack_path, cpu);
+		}
+		per_cpu(stack_paths, cpu) = paths;
+	}
+}
 
 static struct stack_path *stack_path_at(u64 pc, u64 sp)
 {
-	u64 hash = profile_stack_hash(pc, sp) >> (64 - LOG2_NR_STACK_PATHS);
+	u64 hash = profile_stack_hash(pc, sp) >> 32;
 
-	return this_cpu_ptr(&stack_paths[hash]);
+	return this_cpu_read(stack_paths) + (hash * nr_stack_paths >> 32);
 }
 
 /*

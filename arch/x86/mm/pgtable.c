@@ -79,11 +79,19 @@ u64 *pgtable_find(u64 *pgd, u64 addr)
 	return entry_of(table, addr, 1);
 }
 
-/* Skips empty entries, four at a time where it can. Returns the first other one, or stop. */
+static bool eight_are_empty(const u64 *entry)
+{
+	return !(entry[0] | entry[1] | entry[2] | entry[3] | entry[4] | entry[5] | entry[6] |
+		 entry[7]);
+}
+
+/* Skips empty entries, eight at a time where it can. Returns the first other one, or stop. */
 static u64 *skip_empty(u64 *entry, u64 *stop)
 {
-	for (; stop - entry >= 4 && !(entry[0] | entry[1] | entry[2] | entry[3]); entry += 4)
-		;
+	if (entry < stop && *entry)
+		return entry;
+	while (stop - entry >= 8 && eight_are_empty(entry))
+		entry += 8;
 	while (entry < stop && !*entry)
 		entry++;
 	return entry;

@@ -45,8 +45,7 @@ struct profile_export profile_export pf_used = {
 static u64 wanted_bytes;
 static bool wants_console; /* print each snapshot, except those that are read */
 
-static u64 mark; /* of lines on the console */
-static struct on_exit exports_on_exit = ON_EXIT("profile.export_on_exit", "none");
+static u64 mark;       /* of lines on the console */
 static u64 room_bytes; /* the memory that was set aside */
 static char *ranges[PROFILE_EXPORT_MAX_RANGES];
 
@@ -82,7 +81,7 @@ OS_BOOT_PARAM(profile_export, "profile.export", "[<bytes, 4096 to 536870912>][,]
 
 static int set_on_exit(const char *value)
 {
-	return on_exit_set(&exports_on_exit, value);
+	return on_exit_set(&on_exit_exports, value);
 }
 /* Which programs make an export when they exit: none by default. */
 OS_BOOT_PARAM(profile_export_on_exit, "profile.export_on_exit", ON_EXIT_WORDS, set_on_exit);
@@ -309,7 +308,7 @@ static void export_end(const char *why)
 {
 	if (!profile_export.number || os_panicking())
 		make_for_all(why);
-	on_exit_print_unmatched(&exports_on_exit);
+	on_exit_print_unmatched(&on_exit_exports);
 }
 
 static void print_exit(const void *proc_)
@@ -329,7 +328,7 @@ static void process_exit(struct profile_process *pp)
 {
 	os_process_t *proc = os_process_of(pp);
 
-	if (on_exit_wants(&exports_on_exit, proc))
+	if (on_exit_wants(&on_exit_exports, proc))
 		report_to_text(NULL, &table_text, print_exit, proc);
 }
 
@@ -349,7 +348,7 @@ static void print_last(const void *unused)
 static int write_export(const char *text)
 {
 	if (!strncmp(text, ON_EXIT_WORD, strlen(ON_EXIT_WORD)))
-		return on_exit_write_to(&exports_on_exit, text + strlen(ON_EXIT_WORD));
+		return on_exit_write_to(&on_exit_exports, text + strlen(ON_EXIT_WORD));
 	if (!words_are(text, "console"))
 		return -OS_EINVAL;
 	report_to_text(NULL, &table_text, print_last, NULL);

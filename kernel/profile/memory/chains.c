@@ -5,9 +5,10 @@
  * so this is the code that makes the program's memory grow. A page that was freed and touched again
  * is counted twice.
  *
- * A program usually touches several pages from one place. So a cache leads to a recent record, and
- * the program's stack is compared with the record's call chain, which is less work than walking the
- * stack.
+ * A program usually touches several pages from one place, and so do all processes of a program. So
+ * a cache leads to a recent chain, and the program's stack is compared with it, which is less work
+ * than walking the stack. A record has the number of its chain (page_chains.c), or the chain itself
+ * if that has no number.
  */
 
 #include "chains.h"
@@ -23,8 +24,9 @@
 #define LOG2_RECENT   9
 
 struct recent {
-	u64 task_key;
-	struct memory_record *rec; /* replayable; NULL: none */
+	const struct memory_record *chain; /* replayable; NULL: none */
+	u64 task_key;			   /* of the task that rec is for */
+	struct memory_record *rec;
 };
 
 struct chains_cpu {
@@ -83,17 +85,59 @@ static struct memory_record *find_or_add(struct stack_log *log, struct memory_re
 	if (!stack_log_has_room(log, record_bytes(new)))
 		return NULL;
 	new->nr = new->nr_at_end = 0;
-	new->number = os_memory_kind_is_mapped(new->kind) ? memory_page_chain_number(new) : 0;
 	stack_log_add(log, slot, tag, record_bytes(new));
 	return new;
 }
 
-/* Slow path: the cached record does not match. Walks the stack and looks the chain up. */
-static pf_noinline struct memory_record *walk_touch(struct chains_cpu *c, os_task_t *task,
-						    u32 context, struct recent *recent)
+static u64 process_of(os_task_t *task)
+{
+	os_process_t *proc = os_task_process(task);
+
+	return proc ? stack_process_number(proc) : 0;
+}
+
+/* Returns the record of the process for a chain with a number, or NULL if there is no room. */
+static struct memory_record *record_of_number(struct stack_log *log, u64 process, u32 number)
+{
+	struct memory_record *new = stack_log_new(log);
+
+	*new = (struct memory_record){
+		.number = number,
+		.tag = profile_stack_hash(0, number) >> 32,
+		.process = process,
+		.code_map = number,
+		.syscall = OS_NO_SYSCALL,
+		.kind = MEMORY_KIND_NUMBERED,
+	};
+	return find_or_add(log, new);
+}
+
+/* Returns the record of another task, if the recent chain is of its program, too; or NULL. */
+static struct memory_record *find_other_task(struct chains_cpu *c, os_task_t *task,
+					     struct recent *recent)
+{
+	const struct memory_record *chain = recent->chain;
+	struct memory_record *rec;
+	u64 comm[2];
+
+	if (!chain->number || chain->code_map != os_task_code_map(task))
+		return NULL;
+	os_task_comm(task, comm);
+	if (!os_same_words(comm, chain->comm, 2))
+		return NULL;
+	rec = record_of_number(log_with_room(c), process_of(task), chain->number);
+	if (rec)
+		*recent = (struct recent){ chain, os_task_key(task), rec };
+	return rec;
+}
+
+/* Walks the stack and looks the chain up. */
+static struct memory_record *walk_touch(struct chains_cpu *c, os_task_t *task, u32 context,
+					struct recent *recent)
 {
 	struct stack_log *log = log_with_room(c);
 	struct memory_record *new = stack_log_new(log), *rec;
+	const struct memory_record *chain;
 	const os_regs_t *regs = os_user_regs(task);
 	os_process_t *proc = os_task_process(task);
 	struct profile_stack_walk walk = { 0 };
@@ -102,7 +146,7 @@ static pf_noinline struct memory_record *walk_touch(struct chains_cpu *c, os_tas
 	/* A kernel thread has no user code, nor has one that becomes the first process. */
 	if (proc && os_regs_user(regs))
 		walk = os_stack_walk(regs, new->pcs, MEMORY_MAX_DEPTH);
-	new->process = proc ? stack_process_number(proc) : 0;
+	new->process = process_of(task);
 	new->code_map = os_task_code_map(task);
 	os_task_comm(task, new->comm);
 	new->context = context | walk.counts << 32;
@@ -110,12 +154,23 @@ static pf_noinline struct memory_record *walk_touch(struct chains_cpu *c, os_tas
 	for (const u64 *word = new->comm; word != new->pcs; word++)
 		hash = profile_stack_hash(hash, *word);
 	new->tag = hash >> 32;
-	rec = find_or_add(log, new);
-	if (!rec)
-		return NULL;
-	if (rec->replayable == PROFILE_STACK_REPLAYABLE || rec->replayable == PROFILE_STACK_PATH)
-		*recent = (struct recent){ os_task_key(task), rec };
+	new->number = memory_page_chain_number(new);
+	chain = new->number ? memory_page_chain(new->number) : NULL;
+	rec = chain ? record_of_number(log, new->process, new->number) : find_or_add(log, new);
+	chain = chain ? chain : rec;
+	if (rec && (chain->replayable == PROFILE_STACK_REPLAYABLE ||
+		    chain->replayable == PROFILE_STACK_PATH))
+		*recent = (struct recent){ chain, os_task_key(task), rec };
 	return rec;
+}
+
+/* Finds the record of a task that is not that of the recent record, or of another chain. */
+static pf_noinline struct memory_record *find_slowly(struct chains_cpu *c, os_task_t *task,
+						     u32 context, struct recent *recent, bool same)
+{
+	struct memory_record *rec = same ? find_other_task(c, task, recent) : NULL;
+
+	return rec ? rec : walk_touch(c, task, context, recent);
 }
 
 static pf_always_inline bool same_stack(const struct memory_record *rec, const os_regs_t *regs)
@@ -132,16 +187,14 @@ static pf_always_inline struct memory_record *find_record(struct chains_cpu *c, 
 							  u32 context)
 {
 	const os_regs_t *regs = os_user_regs(task);
-	u64 task_key = os_task_key(task);
-	u64 hash =
-		profile_stack_hash(task_key, context + os_regs_pc(regs) + os_regs_sp(regs) % 4096);
+	u64 hash = profile_stack_hash(os_regs_sp(regs) % 4096, context + os_regs_pc(regs));
 	struct recent *recent = &c->recent[hash >> (64 - LOG2_RECENT)];
-	struct memory_record *rec = recent->rec;
+	const struct memory_record *chain = recent->chain;
+	bool same = chain && (u32)chain->context == context && same_stack(chain, regs);
 
-	if (pf_likely(recent->task_key == task_key && rec && (u32)rec->context == context &&
-		      same_stack(rec, regs)))
-		return rec;
-	return walk_touch(c, task, context, recent);
+	if (pf_likely(same && recent->task_key == os_task_key(task)))
+		return recent->rec;
+	return find_slowly(c, task, context, recent, same);
 }
 
 pf_noinline u32 profile_memory_note_touch(u32 kind, bool is_copy)
@@ -173,10 +226,6 @@ pf_noinline u32 profile_memory_note_touch(u32 kind, bool is_copy)
 	return number;
 }
 
-/*
- * Adds pages that are mapped. Their record has the number of the chain, not the chain, because a
- * process that was forked ends with all chains of its parent.
- */
 static void add_at_end(u64 process, u32 number, u64 nr_pages)
 {
 	u64 generation = pf_read_once(newest_generation);
@@ -185,19 +234,8 @@ static void add_at_end(u64 process, u32 number, u64 nr_pages)
 	struct chains_cpu *c = os_this_cpu_ptr(&os_local(chains_cpus));
 
 	seq_begin(&c->store.seq);
-	if (c->store.generation == generation || start_again(c, generation)) {
-		struct stack_log *log = log_with_room(c);
-
-		rec = stack_log_new(log);
-		*rec = (struct memory_record){
-			.tag = profile_stack_hash(0, number) >> 32,
-			.process = process,
-			.code_map = number,
-			.syscall = OS_NO_SYSCALL,
-			.kind = MEMORY_KIND_AT_END,
-		};
-		rec = find_or_add(log, rec);
-	}
+	if (c->store.generation == generation || start_again(c, generation))
+		rec = record_of_number(log_with_room(c), process, number);
 	if (rec)
 		rec->nr_at_end += nr_pages;
 	else
@@ -207,9 +245,18 @@ static void add_at_end(u64 process, u32 number, u64 nr_pages)
 	stack_collect_poll();
 }
 
+static void add_at_end_of_any(u64 process, u32 number, u64 nr_pages)
+{
+	add_at_end(STACK_PROCESS_ENDED, number, nr_pages);
+}
+
+/*
+ * Where nothing is printed of the process alone, its pages are those of all that have ended. So
+ * many processes like it take no more room, nor work for the worker, than one.
+ */
 void profile_memory_note_end(os_process_t *proc)
 {
-	memory_page_chains_visit(proc, 0, add_at_end);
+	memory_page_chains_visit(proc, 0, on_exit_wants_any(proc) ? add_at_end : add_at_end_of_any);
 }
 
 static struct stack_store *store_of_cpu(unsigned int cpu)
@@ -217,7 +264,19 @@ static struct stack_store *store_of_cpu(unsigned int cpu)
 	return &os_per_cpu(chains_cpus, cpu).store;
 }
 
-/* A record weighs 1 for each page. */
+static void forget_chain(struct memory_record *rec)
+{
+	const struct memory_record *chain = memory_chain_of(rec);
+
+	memcpy(rec->comm, chain->comm, sizeof(rec->comm));
+	rec->code_map = chain->code_map;
+	rec->context = chain->context;
+	rec->nr_user = 0;
+	rec->truncated = PROFILE_STACK_TRUNCATED_ROOM;
+	rec->replayable = PROFILE_STACK_NOT_REPLAYABLE;
+}
+
+/* A record weighs 1 for each page. Those that lose more than their chain have lost it. */
 static void fold_record(void *rec_, u32 level)
 {
 	struct memory_record *rec = rec_;
@@ -225,12 +284,8 @@ static void fold_record(void *rec_, u32 level)
 
 	if (ended || (level >= STACK_LEVEL_LIVE && rec->process))
 		rec->process = STACK_PROCESS_ENDED;
-	if (pf_max(rec->nr, rec->nr_at_end) < stack_level_weight(level, ended)) {
-		rec->nr_user = 0;
-		rec->truncated = PROFILE_STACK_TRUNCATED_ROOM;
-		rec->replayable = PROFILE_STACK_NOT_REPLAYABLE;
-		rec->code_map = rec->kind == MEMORY_KIND_AT_END ? 0 : rec->code_map;
-	}
+	if (pf_max(rec->nr, rec->nr_at_end) < stack_level_weight(level, ended))
+		forget_chain(rec);
 	if (level >= (ended ? STACK_LEVEL_OTHERS : STACK_LEVEL_LAST)) {
 		rec->code_map = 0;
 		memcpy(rec->comm, "[others]\0\0\0\0\0\0\0", sizeof(rec->comm));

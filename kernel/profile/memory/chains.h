@@ -20,12 +20,12 @@
 struct memory_record {
 	u64 nr;	       /* pages that were touched first */
 	u64 nr_at_end; /* pages that were still mapped when the process ended */
-	u32 number;    /* of the chain: see memory_page_chain(); 0: none */
+	u32 number;    /* of the chain: see memory_page_chain(); 0: it is in the record */
 	u32 tag;       /* a hash of the key without the process */
 	/* The key, compared whole: from here to the last of pcs. */
 	u64 process; /* stack_process_number(); 0: a kernel thread */
 	u64 comm[2];
-	u64 code_map; /* MEMORY_KIND_AT_END: the number of the chain */
+	u64 code_map; /* MEMORY_KIND_NUMBERED: the number of the chain */
 	union {
 		struct {
 			u16 syscall; /* that touched it, or OS_NO_SYSCALL: the program did */
@@ -40,9 +40,9 @@ struct memory_record {
 	u64 pcs[]; /* nr_user; nr_kernel is 0 */
 };
 
-#define MEMORY_RECORD_BYTES (sizeof(struct memory_record) + MEMORY_MAX_DEPTH * sizeof(u64))
-#define MEMORY_KIND_UNKNOWN OS_NR_MEMORY_KINDS
-#define MEMORY_KIND_AT_END  (OS_NR_MEMORY_KINDS + 1) /* that of the chain with its number */
+#define MEMORY_RECORD_BYTES  (sizeof(struct memory_record) + MEMORY_MAX_DEPTH * sizeof(u64))
+#define MEMORY_KIND_UNKNOWN  OS_NR_MEMORY_KINDS
+#define MEMORY_KIND_NUMBERED (OS_NR_MEMORY_KINDS + 1) /* that of the chain with its number */
 
 /* chains.c: the store. Process context; called once, before the key is set. */
 void memory_chains_init(void);
@@ -69,7 +69,7 @@ const struct memory_record *memory_page_chain(u32 number);
 /* Returns the chain of a record, which may be the record itself. */
 static inline const struct memory_record *memory_chain_of(const struct memory_record *rec)
 {
-	return rec->kind == MEMORY_KIND_AT_END ? memory_page_chain(rec->code_map) : rec;
+	return rec->kind == MEMORY_KIND_NUMBERED ? memory_page_chain(rec->code_map) : rec;
 }
 /* Returns how often there was no room for a chain. */
 u64 memory_page_chains_read_lost(void);

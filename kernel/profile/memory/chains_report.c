@@ -161,17 +161,20 @@ void report_print_memory_stacks(void)
 		const struct memory_record *rec = NULL;
 
 		while ((rec = memory_chains_next(cpu, rec))) {
-			if (rec->kind == MEMORY_KIND_AT_END)
+			const struct memory_record *chain = memory_chain_of(rec);
+			u64 nr = memory_chains_read(rec);
+
+			if (!nr)
 				continue;
-			print_comm(comm, rec);
+			print_comm(comm, chain);
 			report_make_foldable(comm);
 			report_printf("%s", comm);
-			for (u32 i = rec->nr_user; i--;)
-				report_printf(";%s", user_symbol_frame(frame, rec->code_map,
-								       memory_chain_pc(rec, i)));
-			print_kind(kind, sizeof(kind), rec);
+			for (u32 i = chain->nr_user; i--;)
+				report_printf(";%s", user_symbol_frame(frame, chain->code_map,
+								       memory_chain_pc(chain, i)));
+			print_kind(kind, sizeof(kind), chain);
 			report_make_foldable(kind);
-			report_printf(";[%s] %lu\n", kind, bytes_of(memory_chains_read(rec)));
+			report_printf(";[%s] %lu\n", kind, bytes_of(nr));
 		}
 	}
 	memory_chains_unpin();

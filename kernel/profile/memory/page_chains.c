@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Numbers of the user's call chains, small enough that each mapping of a page can keep one. So what
- * is mapped is found by looking at the mappings, and unmapping a page costs nothing. A chain here
- * is a record without its process: a fork copies the mappings with their numbers, and records of a
- * CPU come and go, but a number is forever.
+ * Numbers of the user's call chains. Those of mapped memory are small enough that each mapping of a
+ * page can keep one. So what is mapped is found by looking at the mappings, and unmapping a page
+ * costs nothing. A chain here is a record without its process: a fork copies the mappings with
+ * their numbers, and records of a CPU come and go, but a number is forever.
  */
 
 #include "chains.h"
@@ -17,12 +17,13 @@
 #define KEY_OFFSET    __builtin_offsetof(struct memory_record, comm)
 #define PAGES_AT_ONCE 128
 
-_Static_assert(OS_MAX_PAGE_CHAINS <= 1 << LOG2_SLOTS, "there is a slot for each chain");
+#define MAX_CHAINS (2 * OS_MAX_PAGE_CHAINS) /* behind those of mapped memory, all others */
+_Static_assert(MAX_CHAINS <= 1 << LOG2_SLOTS, "there is a slot for each chain");
 
 static char *records;
-static u64 nr_bytes, used_bytes;	    /* used_bytes may exceed what there is */
-static u32 offsets[OS_MAX_PAGE_CHAINS + 1]; /* of the records, by number */
-static u32 nr_chains;			    /* may exceed what there is */
+static u64 nr_bytes, used_bytes;	      /* used_bytes may exceed what there is */
+static u32 offsets[MAX_CHAINS + 1];	      /* of the records, by number */
+static u32 nr_mapped_chains, nr_other_chains; /* may exceed what there is */
 static u64 nr_lost;
 
 /* The rows of the latest read. The last one sums up pages that found no row of their own. */
@@ -47,16 +48,18 @@ static u32 make_chain(const void *key_)
 {
 	const struct memory_record *key = key_;
 	u64 bytes = sizeof(*key) + key->nr_user * sizeof(u64), offset;
+	bool is_mapped = os_memory_kind_is_mapped(key->kind);
+	u32 *nr_chains = is_mapped ? &nr_mapped_chains : &nr_other_chains, nr;
 	struct memory_record *new;
-	u32 nr;
 
-	if (pf_read_once(nr_chains) + 1 >= OS_MAX_PAGE_CHAINS ||
+	if (pf_read_once(*nr_chains) + 1 >= OS_MAX_PAGE_CHAINS ||
 	    pf_read_once(used_bytes) + bytes > nr_bytes)
 		return 0;
 	offset = __atomic_fetch_add(&used_bytes, bytes, __ATOMIC_RELAXED);
-	nr = __atomic_add_fetch(&nr_chains, 1, __ATOMIC_RELAXED);
+	nr = __atomic_add_fetch(nr_chains, 1, __ATOMIC_RELAXED);
 	if (offset + bytes > nr_bytes || nr >= OS_MAX_PAGE_CHAINS)
 		return 0;
+	nr += is_mapped ? 0 : OS_MAX_PAGE_CHAINS;
 	new = (void *)(records + offset);
 	memcpy(new, key, bytes);
 	new->nr = new->nr_at_end = new->process = 0;
@@ -79,7 +82,7 @@ void memory_page_chains_init(void)
 	records = os_zalloc(nr_bytes);
 	table.slots = records ? os_zalloc(PF_BIT(LOG2_SLOTS) * sizeof(u32)) : NULL;
 	if (!table.slots)
-		os_printk("profile: no memory for the call chains of mapped pages\n");
+		os_printk("profile: no memory for the numbers of call chains of memory\n");
 }
 
 u32 memory_page_chain_number(const struct memory_record *rec)

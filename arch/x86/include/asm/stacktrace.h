@@ -11,7 +11,10 @@
 #include <lego/sched.h>
 #include <profile/stack_walk.h>
 
-/* Once, before the first walk: find out which functions have no frame. Process context. */
+/*
+ * Once, before the first walk: finds out which functions have no frame, and makes room for paths.
+ * Process context.
+ */
 void stack_walk_init(void);
 
 /*
