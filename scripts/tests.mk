@@ -113,9 +113,11 @@ unit-y :=
 unit-programs := $(addprefix $(BUILD)/unit/,$(unit-y))
 unit-cflags := -std=gnu11 -O1 -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare \
 	-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer \
-	-Iinclude -Ikernel/profile/include -I$(BUILD)/include -Itests/unit -DUNIT_TEST
+	-Iinclude -Ikernel/profile/include -I$(BUILD)/include -Itests/unit -DUNIT_TEST \
+	-ffunction-sections
 cmd-unit-cc = $(HOSTCC) -MMD -MP $(unit-cflags) $($(unit-group)-cflags) -c -o $@ $<
-cmd-unit-ld = $(HOSTCC) $(unit-cflags) -o $@ $(filter %.o,$^) -lcmocka $($(unit-name)-ldflags)
+cmd-unit-ld = $(HOSTCC) $(unit-cflags) -Wl,--gc-sections -o $@ $(filter %.o,$^) -lcmocka \
+	$($(unit-name)-ldflags)
 
 unit-stamp := $(BUILD)/.unit-flags
 $(unit-stamp): FORCE | $(BUILD)/

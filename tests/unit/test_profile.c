@@ -538,6 +538,9 @@ static void leave(void)
 
 static void *report_exit_too_late(void *arg)
 {
+	static struct task last = { 0 };
+
+	host_current = &last;
 	profile_process_exit(arg);
 	return NULL;
 }
