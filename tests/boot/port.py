@@ -55,7 +55,8 @@ ALL_PAIRS = {"checksum": 250, "sleep": 60}
 def build(arch: str, name: str, *variables: str) -> Path:
     directory = BUILD / name
     with locked(BUILD / "test-locks" / name):
-        make("-s", f"ARCH={arch}", f"BUILD={directory}", *variables, cwd=ROOT / "tests/port")
+        words = [f"ARCH={arch}", f"BUILD={directory}", "DEBUG_INFO=-g0", *variables]
+        make("-s", *words, cwd=ROOT / "tests/port")
     return directory / "kernel"
 
 

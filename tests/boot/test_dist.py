@@ -96,7 +96,7 @@ def test_legoprof(package, tmp_path):
 
 
 def test_kernel_example(package, tmp_path):
-    run("make", "-s", f"BUILD={tmp_path}", cwd=package / "examples/kernel")
+    run("make", "-s", f"BUILD={tmp_path}", "DEBUG_INFO=-g0", cwd=package / "examples/kernel")
     assert (tmp_path / "kernel").exists()
 
 
