@@ -19,7 +19,7 @@ static inline void sleep_ns(u64 ns)
 #define PATIENCE_NS (30 * NSEC_PER_SEC)
 
 /* Limits work that is slow on a busy host and may stop early. */
-#define ENOUGH_NS (4 * NSEC_PER_SEC)
+#define ENOUGH_NS (2 * NSEC_PER_SEC)
 
 /* Checks the condition every millisecond. Returns true once it holds, false after PATIENCE_NS. */
 #define becomes(condition) becomes_between(condition, sleep_ns(NSEC_PER_MSEC))

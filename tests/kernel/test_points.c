@@ -418,6 +418,9 @@ static void storm(bool with_nmis)
 	WRITE_ONCE(selftest_nmi_hook, with_nmis ? run_in_nmi : NULL);
 	start_runners();
 	for (u32 i = 0; i < NR_SWITCHES; i++) {
+		/* All points are on after half of the switches, too. */
+		if (i == NR_SWITCHES / 2 && clock_monotonic_ns() - start_ns >= ENOUGH_NS)
+			break;
 		if (with_nmis)
 			send_nmis();
 		points_switch(runners_points[i % nr_points], i / nr_points % 2);
