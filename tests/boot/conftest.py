@@ -12,6 +12,7 @@ the test's name. Tests that run one program each may share a boot: see shared_bo
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -24,7 +25,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import shared_boot  # noqa: E402
-from harness import BUILD, ROOT, Booter, Builds  # noqa: E402
+from harness import BUILD, ROOT, Booter, Builds, make  # noqa: E402
 
 
 def stop_ignoring_signals() -> None:
@@ -89,6 +90,16 @@ def builds() -> Builds:
 @pytest.fixture
 def boot(builds: Builds, request: pytest.FixtureRequest) -> Booter:
     return Booter(builds, request.node.name)
+
+
+@pytest.fixture(scope="session")
+def demo(builds: Builds, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """Runs the demo. Returns the log and the export of `make run EXPORT=run.lego`."""
+    builds.kernel()
+    builds.initrd("initramfs.cpio")
+    path = tmp_path_factory.mktemp("demo") / "run.lego"
+    make(f"BUILD={os.path.relpath(BUILD, ROOT)}", "run", f"EXPORT={path}")
+    return (BUILD / "run.log").read_text(), path
 
 
 @pytest.fixture(scope="session")

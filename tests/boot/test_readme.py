@@ -157,11 +157,8 @@ def test_slow_programs(builds, tmp_path):
     check_shown(shown[commands[1] + 1 :], run_program(producer))
 
 
-def test_first_report(builds):
-    builds.kernel()
-    builds.initrd("initramfs.cpio")
-    make(f"BUILD={os.path.relpath(BUILD, ROOT)}", "run")
-    log = (BUILD / "run.log").read_text()
+def test_first_report(demo):
+    log, _ = demo
     text = (ROOT / "README.md").read_text()
     assert "This one is from `make run`" in text
     shown, printed = readme.find_example(text).splitlines(), readme.example(log).splitlines()
