@@ -8,7 +8,7 @@ import pytest
 import ktap
 
 
-@pytest.mark.parametrize("smp", [1, 4, 6])
+@pytest.mark.parametrize("smp", [1, 4, 8])
 def test_all_suites(boot, smp):
     result = boot(None, append="selftest=all", variant="functions", smp=smp)
     suites = ktap.parse(result.log)
