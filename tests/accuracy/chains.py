@@ -13,12 +13,14 @@ import bisect
 import itertools
 import json
 import sys
+import tempfile
 from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from truth import BUILD, Symbols, Truth, observe  # noqa: E402
 
+COPY = "/tmp/chains"  # the program copies all call chains of samples to this file
 COUNTING = "/proc/profile/function_calls"
 TRACER = "/sys/kernel/tracing/current_tracer"
 # For each state, the file, and the words that the program writes to it before and after its work.
@@ -85,9 +87,12 @@ def compare(
         f"profile.source=nmi profile.hz={HZ} profile.seed=1 profile.samples=2097152 "
         f"profile.on_exit=none init=/bin/accuracy -- {workload} 1 {cycles} {words}"
     )
-    truth, result = observe(kernel, initrd, "nmi", append, window=WINDOW)
+    with tempfile.TemporaryDirectory(prefix="chains-") as name:
+        folder = Path(name)
+        truth, _ = observe(kernel, initrd, "nmi", append, window=WINDOW, get=(COPY, folder))
+        lines = (folder / COPY.lstrip("/")).read_text()
     symbols = Symbols(kernel)
-    chains = read_chains(result.log, symbols)
+    chains = read_chains(lines, symbols)
     return len(chains), [chain for chain in chains if not is_true(chain, truth)]
 
 

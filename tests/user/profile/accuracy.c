@@ -8,7 +8,7 @@
  *
  * At the end it prints for how long samples were taken: `clock <least> <most>`, in TSC cycles. With
  * <file>, a path that begins with a slash, it writes one word to this file before the work and one
- * after it, and then prints all call chains of samples.
+ * after it, and then copies all call chains of samples to /tmp/chains.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -456,16 +456,17 @@ static void control(const char *path, const char *text)
 	close(fd);
 }
 
-static void print_chains(void)
+static void copy_chains(void)
 {
-	int fd = open("/proc/profile/samples.json", O_RDONLY);
+	int from = open("/proc/profile/samples.json", O_RDONLY);
+	int to = open("/tmp/chains", O_WRONLY | O_CREAT, 0600);
 	ssize_t size;
 
-	must(fd >= 0, "samples.json");
-	fflush(stdout);
-	while ((size = read(fd, buf, sizeof(buf))) > 0)
-		must(write(STDOUT_FILENO, buf, size) == size, "stdout");
-	close(fd);
+	must(from >= 0 && to >= 0, "open");
+	while ((size = read(from, buf, sizeof(buf))) > 0)
+		must(write(to, buf, size) == size, "/tmp/chains");
+	close(from);
+	close(to);
 }
 
 /* Does the work, and takes the times before and after the writes that begin and end sampling. */
@@ -499,7 +500,7 @@ int main(int argc, char **argv)
 	work_and_time(work, strtoull(argv[3], NULL, 0));
 	if (has_file) {
 		control(argv[4], argv[6]);
-		print_chains();
+		copy_chains();
 	}
 	control("/proc/sysrq-trigger", "p"); /* prints the report of the whole machine */
 	return 0;
