@@ -86,7 +86,7 @@ def test_fuzzed_calls_while_functions_are_traced(boot):
     must report each of its gaps. tests/soak/run --functions does the same for a minute.
     """
     append = "profile.on_exit=none"
-    log = boot("fuzz", 1, 400, 8, 1000, "functions", smp=8, append=append, variant="functions").log
+    log = boot("fuzz", 1, 400, 8, 1000, "functions", smp=4, append=append, variant="functions").log
     program_passes(log, "fuzz")
     found = re.search(r"^fuzz: (\d+) flips, (\d+) traces read, (\d+) switches", log, re.MULTILINE)
     nr_flips, nr_read, nr_switches = map(int, found.groups())

@@ -108,7 +108,7 @@ static inline void flip_functions(uint64_t state, struct flip_counts *counts)
 		"hist:keys=common_stacktrace,bytes_req.log2 if bytes_alloc > 64",
 	};
 
-	flip_control(TRACING "buffer_size_kb", "512");
+	flip_control(TRACING "buffer_size_kb", "128");
 	flip_control(TRACING "events/enable", "1");
 	for (;;) {
 		for (int i = 0; i < 2; i++) {
