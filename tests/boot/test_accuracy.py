@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from harness import BUILD, ROOT, make
+from harness import ROOT
 
 sys.path.insert(0, str(ROOT / "tests/accuracy"))
 import accuracy  # noqa: E402
@@ -20,8 +20,7 @@ import table  # noqa: E402
 
 @pytest.fixture
 def run(builds):
-    build = BUILD.relative_to(ROOT)
-    make(f"BUILD={build}", f"{build}/accuracy/truth.so", f"{build}/accuracy/draws")
+    builds.tools("truth.so", "draws")
     default, initrd = builds.kernel(), builds.initrd("accuracy.cpio")
     return lambda case, kernel=default: accuracy.run(case, kernel, initrd)
 

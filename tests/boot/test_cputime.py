@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pytest
 import report
-from harness import BUILD, ROOT, make, qemu
+from harness import BUILD, ROOT, qemu
 
 sys.path.insert(0, str(ROOT / "tests/accuracy"))
 import truth  # noqa: E402
@@ -71,8 +71,7 @@ def by_plugin_owner(cycles: dict[str, int]) -> dict[str, int]:
 
 
 def run(builds, tmp_path, append: str) -> tuple[str, list[Counts]]:
-    build = BUILD.relative_to(ROOT)
-    make(f"BUILD={build}", f"{build}/accuracy/crossings.so")
+    builds.tools("crossings.so")
     kernel, out = builds.kernel(), tmp_path / "crossings"
     addr = truth.Symbols(kernel).addr
     at = {

@@ -10,7 +10,7 @@ from collections import defaultdict
 import pytest
 
 import harness
-from harness import BUILD, ROOT, make
+from harness import ROOT
 
 sys.path.insert(0, str(ROOT / "tests/accuracy"))
 import chains  # noqa: E402
@@ -33,8 +33,7 @@ cat /proc/profile/function_calls
 
 @pytest.fixture(scope="module")
 def kernel(builds):
-    build = BUILD.relative_to(ROOT)
-    make(f"BUILD={build}", f"{build}/accuracy/truth.so")
+    builds.tools("truth.so")
     return builds.kernel("functions")
 
 

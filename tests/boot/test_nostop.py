@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from harness import BUILD, ROOT, make
+from harness import ROOT
 
 sys.path.insert(0, str(ROOT / "tests/accuracy"))
 import truth  # noqa: E402
@@ -39,8 +39,7 @@ CASES = [(crowd, how) for how in ("files", "keys", "calls") for crowd in ("threa
 
 @pytest.mark.parametrize("crowd, how", [*CASES, ("waiters", "calls")])
 def test_stretches_with_interrupts_off(builds, crowd, how):
-    build = BUILD.relative_to(ROOT)
-    make(f"BUILD={build}", f"{build}/accuracy/truth.so")
+    builds.tools("truth.so")
     talk = {"talk": press_keys} if how == "keys" else {}
     append = "profile.source=nmi profile.hz=100 profile.on_exit=none"
     nr = NR_CALLS[crowd] if how == "calls" else 1000

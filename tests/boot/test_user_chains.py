@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 
-from harness import BUILD, ROOT, make
+from harness import ROOT
 from profiles.stacks import Stack
 
 sys.path.insert(0, str(ROOT / "tests/accuracy"))
@@ -18,8 +18,7 @@ import user_chains  # noqa: E402
 
 @pytest.mark.parametrize("name", user_chains.SHORT)
 def test_chains_are_right_and_whole(builds, name):
-    build = BUILD.relative_to(ROOT)
-    make(f"BUILD={build}", f"{build}/accuracy/user_calls.so")
+    builds.tools("user_calls.so")
     result = user_chains.observe(user_chains.KINDS[name], builds.kernel())
     assert result.nr > 1000
     assert not user_chains.bad({name: result})

@@ -11,7 +11,7 @@ import pytest
 
 import report
 import report_strace
-from harness import BUILD, ROOT, Booter, make
+from harness import ROOT, Booter
 
 sys.path.insert(0, str(ROOT / "tests/accuracy"))
 import truth  # noqa: E402
@@ -226,8 +226,7 @@ def test_cpu_time_never_goes_back(boot):
 @pytest.fixture(scope="module")
 def counted(builds):
     """Counts the waits of a program by a plugin, from a reset until waits are switched off."""
-    build = BUILD.relative_to(ROOT)
-    make(f"BUILD={build}", f"{build}/accuracy/truth.so")
+    builds.tools("truth.so")
     kernel = builds.kernel()
     found, result = truth.observe(
         kernel,

@@ -17,7 +17,7 @@ import harness
 import pytest
 import qemu
 import report
-from harness import BUILD, ROOT, make
+from harness import BUILD, ROOT
 from profiles import export
 
 sys.path.insert(0, str(ROOT / "tests/accuracy"))
@@ -229,7 +229,7 @@ def periods_of(text: str) -> list[Period]:
 
 def observe(builds, tmp_path, *times: object) -> tuple[export.Export, list[Period]]:
     """Runs worksets with the plugin. Returns the export and the periods of its history."""
-    make(f"BUILD={BUILD.relative_to(ROOT)}", f"{BUILD.relative_to(ROOT)}/accuracy/pages.so")
+    builds.tools("pages.so")
     kernel = builds.kernel()
     addr = Symbols(kernel).addr
     words = [f"start={PLACE:#x}", f"end={END:#x}", f"out={tmp_path / 'pages'}"]
