@@ -56,7 +56,7 @@ def test_power_off(export, builds):
 
 
 def test_samples_are_those_of_the_tables(export):
-    _, found = export("forks", smp=2, append="profile.hz=10000")
+    _, found = export("forks", smp=2, append="profile.hz=10000 profile.on_exit=none")
     rows = found.rows("samples.json")
     assert sum(row["samples"] for row in rows) > 100
     for row in rows:

@@ -292,11 +292,11 @@ def test_reports_under_load(boot):
     Reports are right while threads start and end. No count decreases, and the last report has all
     calls.
     """
-    with boot.start("churn", 8, smp=8, silence=60, append="profile.top=all") as guest:
+    with boot.start("churn", 8, smp=4, silence=60, append="profile.top=all") as guest:
         guest.expect("^churn: started")
-        ask(guest, "p" * 24)
+        ask(guest, "p" * 12)
         reports, (nr_getppid, nr_close, nr_threads) = finish_churn(boot, guest)
-    assert len(reports) == 25
+    assert len(reports) == 13
     last = reports[-1].strace
     assert last.row("getppid").nr_calls == nr_getppid
     assert last.row("close").nr_errors == nr_close
@@ -315,7 +315,7 @@ def test_reports_under_load(boot):
 
 
 def test_reports_and_resets_under_load(boot):
-    with boot.start("churn", 8, smp=8, silence=60, append="profile.top=all") as guest:
+    with boot.start("churn", 8, smp=4, silence=60, append="profile.top=all") as guest:
         guest.expect("^churn: started")
         ask(guest, "pzp" * 8)
         reports, (nr_getppid, _, _) = finish_churn(boot, guest)
