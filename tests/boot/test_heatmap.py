@@ -110,7 +110,7 @@ def test_counts_add_up_in_a_small_store(boot):
 def test_a_store_without_room_says_so(boot):
     """At this rate the worker comes too late. What is full first depends on the chains."""
     append = "profile.samples=16384 profile.hz=100000"
-    log = boot("forks", append=append, icount=True).log
+    log = boot("forks", "threads", "clone", "zombies", append=append, icount=True).log
     reason = r"not in the store: \d+ of \d+ samples: \d+ (no slot within reach|log full)"
     assert re.search(reason, log)
     assert re.search(r"not in this table: \d+ of this process's samples, which had no room", log)
