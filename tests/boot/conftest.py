@@ -41,8 +41,8 @@ def stop_ignoring_signals() -> None:
 stop_ignoring_signals()
 
 # One worker of xdist runs all tests that use one of these slow fixtures, so it is made once.
-SLOW_FIXTURES = ("agreeing", "counted", "files", "graph", "log", "none_code", "runs", "switched")
-SLOW_FIXTURES += ("traced", "tree")
+SLOW_FIXTURES = ("agreeing", "build_image", "counted", "files", "graph", "log", "none_code", "runs")
+SLOW_FIXTURES += ("switched", "traced", "tree")
 # These write $BUILD/run.log, so one worker runs them all.
 RUN_FILES = ("test_hands", "test_readme", "test_run", "test_session")
 # These begin first, so that no long test runs alone at the end.

@@ -15,7 +15,7 @@ from harness import BUILD, ROOT, Booter
 
 HZ = 9973
 NR_PROCESSES = int(os.environ.get("LONG_RUN_PROCESSES", 3000))
-NR_FILES = int(os.environ.get("LONG_RUN_FILES", 40))
+NR_FILES = int(os.environ.get("LONG_RUN_FILES", 24))
 TIMEOUT_S = 900 + NR_PROCESSES / 10
 
 
@@ -95,7 +95,7 @@ def test_each_compiler_of_a_build_has_its_samples(boot, build_image):
 
 
 def test_a_build_has_a_short_report(boot, build_image):
-    """With the options of make run: one report for over 100 processes, of at most 100 lines."""
+    """With the options of make run: one report for over 70 processes, of at most 100 lines."""
     append = "profile.on_exit=run profile.path=on profile.hz=10007 profile.samples=2097152"
     options = {"icount": True, "append": append, "timeout": TIMEOUT_S, "silence": TIMEOUT_S}
     log = boot(None, initrd=build_image, mem="2G", smp=1, **options).log
