@@ -199,7 +199,7 @@ def check_storm(log: str, ms: int) -> None:
     how = f"{STORM_HZ} per second and CPU at random moments (seed 1)"
     assert source(heatmap) == f"NMI by HPET, {how}"
     nr, taken, lost, _ = expected(heatmap)
-    assert nr >= 8 * STORM_HZ * ms // 1000 and taken > 1000 and lost > 0
+    assert nr >= 8 * STORM_HZ * ms // 1000 and taken > ms // 8 and lost > 0
     lines = re.findall(r"^\[.*\]   CPU +(\d+): (\d+) of (\d+)$", log, re.MULTILINE)
     by_cpu = {int(cpu): (int(nr), int(of)) for cpu, nr, of in lines}
     assert len(by_cpu) == len(lines) == 8
@@ -212,10 +212,10 @@ def check_storm(log: str, ms: int) -> None:
 
 
 def test_storm_of_nmis(boot):
-    """Each of 8 busy CPUs should get 20,000 NMIs a second, for 8 seconds."""
+    """Each of 8 busy CPUs should get 20,000 NMIs a second, for 3 seconds."""
     append = f"{STORM} {WIDE} profile.top=all"
-    log = boot("spin", 8000, 8, smp=8, append=append, timeout=400).log
-    check_storm(log, 8000)
+    log = boot("spin", 3000, 8, smp=8, append=append, timeout=400).log
+    check_storm(log, 3000)
     check_views(log)
 
 

@@ -228,8 +228,8 @@ def fnv(data):
 )
 def test_paste(boot, late_s, smp, nr):
     """
-    32 KB come at once, before the program reads, which is eight times what the terminal holds (twice
-    with 32 CPUs). The sender waits, and nothing is lost.
+    32 KB come at once, before the program reads: eight times what the terminal holds (with 32 CPUs
+    twice). The sender waits, and nothing is lost.
     """
     data = "".join(f"{i}: a line of a long text\n" for i in range(nr))
     assert len(data) > 26 * nr
