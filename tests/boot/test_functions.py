@@ -180,7 +180,7 @@ def test_trace_stat(boot, tmp_path):
 
 
 SWITCHED = """\
-stress all 1 4 &
+stress all 0.5 4 &
 for i in 1 2; do
 echo on > /proc/profile/function_calls
 echo off > /proc/profile/function_calls
