@@ -55,7 +55,7 @@ def test_hoards_in_small_memory(boot, tmp_path):
     assert int(free) > 64 * 1024 // 4
 
 
-@pytest.mark.parametrize("mem", ["64M", "512M"])
+@pytest.mark.parametrize("mem", ["64M", "256M"])
 def test_files_of_one_user_leave_room_for_another(boot, tmp_path, mem):
     """
     A user takes all the inodes and bytes that one can have, also in a file of root that everyone
