@@ -72,7 +72,7 @@ FOR_ROOT = ("attrs", "ids", "perms", "perms-process", "perms-race", "realtime")
 ONLY_GLIBC = ("badelf", "exceptions", "fpu", "futexops", "klog")
 MUSL = [f"{name}.musl" for name in CHECKERS if name not in ONLY_GLIBC]
 MODES = ["fork", "exec", "futex", "pipe", "mmap", "thread", "signal"]
-ALONE = ["interps"]  # runs itself hundreds of times; only the first process prints a report
+ALONE = ["interps"]  # runs itself hundreds of times; all its processes have one report
 NO_REPORTS = "profile.on_exit=none"  # of hundreds of processes
 FATAL_SIGNALS = {
     "null": signal.SIGSEGV,
@@ -110,7 +110,7 @@ def test_program(shared, program, smp):
 @pytest.mark.parametrize("smp", [1, 4])
 @pytest.mark.parametrize("program", ALONE)
 def test_program_alone(boot, program, smp):
-    program_passes(boot(program, smp=smp).log, program)
+    program_passes(boot(program, smp=smp, append="profile.on_exit=run").log, program)
 
 
 @pytest.mark.parametrize("smp", [1, 2, 4])
