@@ -222,7 +222,7 @@ def test_storm_of_nmis(boot):
 def test_storm_of_nmis_and_work(boot):
     """The same while processes fork, exec, send signals, fault and exit."""
     append = f"{STORM} {WIDE} profile.heatmap=cpus profile.on_exit=none"
-    with boot.start("stress", "all", 2, 4, smp=8, append=append, timeout=600) as guest:
+    with boot.start("stress", "all", 1.2, 4, smp=8, append=append, timeout=600) as guest:
         # The modes after mmap run long enough for a report.
         guest.expect("^PASS: stress mmap")
         guest.sysrq("p")
