@@ -24,7 +24,7 @@ COPY = "/tmp/chains"  # the program copies all call chains of samples to this fi
 COUNTING = "/proc/profile/function_calls"
 TRACER = "/sys/kernel/tracing/current_tracer"
 # For each state, the file, and the words that the program writes to it before and after its work.
-# While functions are hooked, to print the samples takes several times as long as the work.
+# While functions are hooked, to copy the samples takes several times as long as the work.
 STATES = {
     "left out": ("/proc/profile/heatmap", "on", "off"),
     "off": (COUNTING, "off", "off"),
