@@ -41,7 +41,7 @@ busybox head -n 3 trace_pipe; echo 0 >events/enable
 section ends; echo >trace; echo 1 >events/raw_syscalls/enable; busybox sync; echo 0 >tracing_on
 grep -v '^#' trace; echo ==; busybox timeout 60 busybox cat trace_pipe
 section readers; echo 1 >tracing_on; ls -lR /proc >/dev/null 2>&1; echo 0 >tracing_on
-grep -vc '^#' trace; for i in 1 2 3; do busybox timeout 5 busybox cat trace_pipe >/tmp/$i & done
+grep -vc '^#' trace; for i in 1 2 3; do busybox timeout 15 busybox cat trace_pipe >/tmp/$i & done
 wait; for i in 1 2 3; do busybox wc -l </tmp/$i; done
 section waits; busybox timeout 1 busybox cat trace_pipe; echo $?
 echo 1 >tracing_on; echo 0 >events/enable
