@@ -320,8 +320,8 @@ def observe(
     """
     Boots with -icount, and returns the counts of the last window, which begins and ends with calls
     of these two functions. source: the interrupt that takes samples, `timer` or `nmi`. talk: sends
-    keys to the guest. get: a file of the guest, and the folder where its copy goes, because each byte
-    on the console takes 3 us of the host.
+    keys to the guest. get: a file of the guest, and the folder where its copy goes, because each
+    byte on the console takes 3 us of the host.
     """
     symbols = Symbols(kernel)
     with tempfile.TemporaryDirectory(prefix="accuracy-") as name:

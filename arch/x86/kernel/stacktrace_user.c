@@ -10,9 +10,7 @@
 
 #include <asm/pgtable.h>
 #include <lego/mm.h>
-#include <lego/page.h>
 #include <lego/slab.h>
-#include <lego/smp.h>
 #include <profile/user_unwind.h>
 
 #define USER_MIN PAGE_SIZE
@@ -112,44 +110,36 @@ static bool is_user_code(u64 cr3, u64 addr)
  * are the same. A path begins at the interrupted function or at its caller, and then serves all
  * instructions of the interrupted function.
  */
-#define STACK_PATHS_BYTES (64ul << 10) /* of a CPU; less on a small machine */
-#define STACK_PATH_SLOTS  24
+#define LOG2_NR_STACK_PATHS 8
+#define STACK_PATH_SLOTS    22 /* so that the paths of a CPU take 64 KiB */
 
 struct stack_path {
 	u64 pc, sp, fp;		     /* of its first function */
 	bool needs_fp;		     /* else any fp leads along the path */
-	u32 nr;			     /* of functions, this one included; 0: no path */
-	u32 end;		     /* enum profile_stack_truncation */
-	u32 slots[STACK_PATH_SLOTS]; /* bytes above sp */
+	u8 nr;			     /* of functions, this one included; 0: no path */
+	u8 end;			     /* enum profile_stack_truncation */
+	u16 slots[STACK_PATH_SLOTS]; /* bytes above sp */
 	u64 pcs[STACK_PATH_SLOTS];
 };
 
-static DEFINE_PER_CPU(struct stack_path *, stack_paths);
-static DEFINE_PER_CPU(struct stack_path, only_stack_path); /* if there is no memory for more */
-static u64 nr_stack_paths __read_mostly;
+static DEFINE_PER_CPU(struct stack_path *, stack_paths);   /* NULL: no memory */
+static DEFINE_PER_CPU(struct stack_path, only_stack_path); /* without memory */
 
 void stack_paths_init(void)
 {
-	u64 bytes = min(STACK_PATHS_BYTES, page_nr_total() * PAGE_SIZE / 64 / nr_cpus);
 	unsigned int cpu;
 
-	nr_stack_paths = max(bytes / sizeof(struct stack_path), 1UL);
-	for_each_possible_cpu(cpu) {
-		struct stack_path *paths = kzalloc(nr_stack_paths * sizeof(*paths));
-
-		if (!paths) {
-			nr_stack_paths = 1;
-			paths = &per_cpu(only_stack_path, cpu);
-		}
-		per_cpu(stack_paths, cpu) = paths;
-	}
+	for_each_possible_cpu(cpu)
+		per_cpu(stack_paths, cpu) =
+			kzalloc(sizeof(struct stack_path) << LOG2_NR_STACK_PATHS);
 }
 
 static struct stack_path *stack_path_at(u64 pc, u64 sp)
 {
-	u64 hash = profile_stack_hash(pc, sp) >> 32;
+	struct stack_path *paths = this_cpu_read(stack_paths);
+	u64 hash = profile_stack_hash(pc, sp) >> (64 - LOG2_NR_STACK_PATHS);
 
-	return this_cpu_read(stack_paths) + (hash * nr_stack_paths >> 32);
+	return likely(paths) ? &paths[hash] : this_cpu_ptr(&only_stack_path);
 }
 
 /*
@@ -166,7 +156,7 @@ static u32 path_from(const struct stack_path *path, u64 pc, u64 sp, u64 fp)
 /* Returns whether the stack still leads along a path of nr functions to these callers. */
 static bool path_leads_to(const struct stack_path *path, u32 nr, u64 cr3, const u64 *pcs)
 {
-	const u32 *slot = path->slots, *end = slot + nr - 1;
+	const u16 *slot = path->slots, *end = slot + nr - 1;
 
 	while (slot < end) {
 		u32 first = READ_ONCE(*slot), above = 0;
@@ -421,6 +411,8 @@ static enum profile_stack_truncation follow_rules(struct walker *walker, const s
 			break;
 		if (!add_pc(walker, ret))
 			return PROFILE_STACK_TRUNCATED_DEPTH;
+		if (path && frame.slot - path->sp >= BIT(16))
+			nr = STACK_PATH_SLOTS; /* too far away for a slot: the path is not kept */
 		if (path && nr < STACK_PATH_SLOTS) {
 			path->slots[nr] = frame.slot - path->sp;
 			path->pcs[nr] = ret;
