@@ -10,7 +10,9 @@
 
 #include <asm/pgtable.h>
 #include <lego/mm.h>
+#include <lego/page.h>
 #include <lego/slab.h>
+#include <lego/smp.h>
 #include <profile/user_unwind.h>
 
 #define USER_MIN PAGE_SIZE
@@ -122,16 +124,19 @@ struct stack_path {
 	u64 pcs[STACK_PATH_SLOTS];
 };
 
-static DEFINE_PER_CPU(struct stack_path *, stack_paths);   /* NULL: no memory */
-static DEFINE_PER_CPU(struct stack_path, only_stack_path); /* without memory */
+static DEFINE_PER_CPU(struct stack_path *, stack_paths); /* NULL: only the one below */
+static DEFINE_PER_CPU(struct stack_path, only_stack_path);
 
+/* If the paths took more than a 64th of the memory, each CPU has only one. */
 void stack_paths_init(void)
 {
+	u64 bytes = sizeof(struct stack_path) << LOG2_NR_STACK_PATHS;
 	unsigned int cpu;
 
+	if (bytes * nr_cpus > page_nr_total() * PAGE_SIZE / 64)
+		return;
 	for_each_possible_cpu(cpu)
-		per_cpu(stack_paths, cpu) =
-			kzalloc(sizeof(struct stack_path) << LOG2_NR_STACK_PATHS);
+		per_cpu(stack_paths, cpu) = kzalloc(bytes);
 }
 
 static struct stack_path *stack_path_at(u64 pc, u64 sp)
