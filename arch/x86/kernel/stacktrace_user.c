@@ -113,7 +113,7 @@ static bool is_user_code(u64 cr3, u64 addr)
  * instructions of the interrupted function.
  */
 #define LOG2_NR_STACK_PATHS 8
-#define STACK_PATH_SLOTS    22 /* so that the paths of a CPU take 64 KiB */
+#define STACK_PATH_SLOTS    22 /* so that the paths of a CPU fit into 64 KiB */
 
 struct stack_path {
 	u64 pc, sp, fp;		     /* of its first function */
@@ -124,8 +124,8 @@ struct stack_path {
 	u64 pcs[STACK_PATH_SLOTS];
 };
 
-static DEFINE_PER_CPU(struct stack_path *, stack_paths); /* NULL: only the one below */
-static DEFINE_PER_CPU(struct stack_path, only_stack_path);
+static DEFINE_PER_CPU(struct stack_path *, stack_paths);      /* NULL: only the one below */
+static DEFINE_PER_CPU(struct stack_path[2], only_stack_path); /* outside and inside an NMI */
 
 /* If the paths took more than a 64th of the memory, each CPU has only one. */
 void stack_paths_init(void)
@@ -144,7 +144,7 @@ static struct stack_path *stack_path_at(u64 pc, u64 sp)
 	struct stack_path *paths = this_cpu_read(stack_paths);
 	u64 hash = profile_stack_hash(pc, sp) >> (64 - LOG2_NR_STACK_PATHS);
 
-	return likely(paths) ? &paths[hash] : this_cpu_ptr(&only_stack_path);
+	return likely(paths) ? &paths[hash] : this_cpu_ptr(&only_stack_path[in_nmi()]);
 }
 
 /*
@@ -382,7 +382,8 @@ static enum profile_stack_truncation follow_path(struct walker *walker,
  * for stack_matches_path() and for other walks. is_call: user code has entered the kernel, which it
  * often does at the same instruction, so the path begins there.
  *
- * An NMI that interrupts the writing of a path has the same user registers, and writes the same.
+ * An NMI may write a path while one is written. If it is the same, it has the same words. If it is
+ * another one in the same place, neither is kept.
  */
 static enum profile_stack_truncation follow_rules(struct walker *walker, const struct pt_regs *regs,
 						  bool is_call)
@@ -390,7 +391,7 @@ static enum profile_stack_truncation follow_rules(struct walker *walker, const s
 	struct user_frame frame;
 	enum profile_stack_replay replayable = walker->replayable;
 	struct stack_path *path = NULL;
-	u64 ret, pc = regs->rip, nr = 0;
+	u64 ret, pc = regs->rip, first_pc = 0, first_sp = 0, nr = 0;
 	enum profile_stack_truncation end;
 
 	walker->replayable = PROFILE_STACK_NOT_REPLAYABLE;
@@ -406,20 +407,24 @@ static enum profile_stack_truncation follow_rules(struct walker *walker, const s
 				return follow_path(walker, path, found, replayable);
 			frame.has_first_fp = true;
 			frame.needs_first_fp = false;
+			first_pc = pc;
+			first_sp = frame.sp;
 			path->nr = 0;
-			path->pc = pc;
-			path->sp = frame.sp;
+			path->pc = first_pc;
+			path->sp = first_sp;
 			path->fp = frame.fp;
 		}
 		end = next_frame(&frame, &ret);
 		if (end != PROFILE_NR_STACK_TRUNCATIONS)
 			break;
-		if (!add_pc(walker, ret))
-			return PROFILE_STACK_TRUNCATED_DEPTH;
-		if (path && frame.slot - path->sp >= BIT(16))
+		if (!add_pc(walker, ret)) {
+			end = PROFILE_STACK_TRUNCATED_DEPTH;
+			break;
+		}
+		if (path && frame.slot - first_sp >= BIT(16))
 			nr = STACK_PATH_SLOTS; /* too far away for a slot: the path is not kept */
 		if (path && nr < STACK_PATH_SLOTS) {
-			path->slots[nr] = frame.slot - path->sp;
+			path->slots[nr] = frame.slot - first_sp;
 			path->pcs[nr] = ret;
 		}
 		nr += path != NULL;
@@ -430,12 +435,14 @@ static enum profile_stack_truncation follow_rules(struct walker *walker, const s
 			walker->replayable = replayable;
 	} else if (path && nr <= STACK_PATH_SLOTS && !frame.is_of_signal &&
 		   end != PROFILE_STACK_TRUNCATED_USER_MEMORY &&
-		   replayable == PROFILE_STACK_REPLAYABLE) {
+		   end != PROFILE_STACK_TRUNCATED_DEPTH && replayable == PROFILE_STACK_REPLAYABLE) {
 		walker->replayable = PROFILE_STACK_PATH;
 		path->needs_fp = frame.needs_first_fp;
 		path->end = end;
 		path->nr = nr + 1;
 	}
+	if (path && (path->pc != first_pc || path->sp != first_sp))
+		path->nr = 0;
 	return end;
 }
 

@@ -85,6 +85,8 @@ static struct memory_record *find_or_add(struct stack_log *log, struct memory_re
 	if (!stack_log_has_room(log, record_bytes(new)))
 		return NULL;
 	new->nr = new->nr_at_end = 0;
+	if (!new->number && os_memory_kind_is_mapped(new->kind))
+		memory_page_chain_lost();
 	stack_log_add(log, slot, tag, record_bytes(new));
 	return new;
 }

@@ -71,7 +71,8 @@ static inline const struct memory_record *memory_chain_of(const struct memory_re
 {
 	return rec->kind == MEMORY_KIND_NUMBERED ? memory_page_chain(rec->code_map) : rec;
 }
-/* Returns how often there was no room for a chain. */
+/* Counts a chain of mapped memory that has no number. Returns how many there were. */
+void memory_page_chain_lost(void);
 u64 memory_page_chains_read_lost(void);
 /*
  * Calls visit() for the pages that a process has mapped: for each number, once or more often. pass,

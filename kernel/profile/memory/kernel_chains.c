@@ -184,7 +184,7 @@ pf_noinline u64 *profile_memory_find_chain(u64 *site_count)
 	return site_count;
 }
 
-/* The chains take at most a 64th of the machine's memory. */
+/* The chains, without their peaks and rows, take at most a 64th of the machine's memory. */
 void kernel_chains_init(void)
 {
 	u64 affordable = os_memory_bytes() / 64 / sizeof(*chains);

@@ -36,7 +36,7 @@
 #define os_process_pages(proc, pass, addr, chains, nr) \
 	((void)(proc), (void)(pass), (void)(addr), (void)(chains), (void)(nr), false)
 #endif
-/* All numbers of chains are below this, at most 65536. The number 0 means: no chain. */
+/* All numbers of chains are below this, at most 4096. The number 0 means: no chain. */
 #ifndef OS_MAX_PAGE_CHAINS
 #define OS_MAX_PAGE_CHAINS 1
 #endif

@@ -76,6 +76,8 @@ static struct chain_table table = {
 
 void memory_page_chains_init(void)
 {
+	if (OS_MAX_PAGE_CHAINS == 1)
+		return; /* no kernel that keeps them */
 	nr_bytes = CHAIN_BYTES;
 	while (nr_bytes > MEMORY_RECORD_BYTES && nr_bytes > os_memory_bytes() / 64)
 		nr_bytes /= 2;
@@ -87,11 +89,12 @@ void memory_page_chains_init(void)
 
 u32 memory_page_chain_number(const struct memory_record *rec)
 {
-	u32 number = chain_table_find(&table, rec->tag, rec);
+	return chain_table_find(&table, rec->tag, rec);
+}
 
-	if (!number)
-		__atomic_fetch_add(&nr_lost, 1, __ATOMIC_RELAXED);
-	return number;
+void memory_page_chain_lost(void)
+{
+	__atomic_fetch_add(&nr_lost, 1, __ATOMIC_RELAXED);
 }
 
 const struct memory_record *memory_page_chain(u32 number)
