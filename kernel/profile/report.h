@@ -245,7 +245,7 @@ extern struct on_exit on_exit_reports, on_exit_exports;
 bool on_exit_is_run(void);
 
 bool on_exit_wants(struct on_exit *list, os_process_t *proc);
-bool on_exit_wants_any(os_process_t *proc);
+bool on_exit_wants_any(os_process_t *proc); /* a report or an export */
 /* Logs each glob that no exit has matched: the user may have expected a report. */
 void on_exit_print_unmatched(const struct on_exit *list);
 /* Set the globs; the text of a file may end in a newline. Return 0 or -OS_EINVAL. */

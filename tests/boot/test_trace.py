@@ -17,7 +17,7 @@ LINE = re.compile(
 T = "/sys/kernel/tracing"
 
 # `section` marks the output of the next commands. `sync` makes one system call, number 162.
-# Of three readers at once, one that comes too late gets no event, and waits until its time is up.
+# Three readers run at once. One that comes too late gets no event, and waits until its time is up.
 SCRIPT = f"""\
 section() {{ echo "== $1"; }}
 cd {T}

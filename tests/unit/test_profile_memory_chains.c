@@ -256,7 +256,7 @@ static void live_pages(void **state)
 			       "\"live_bytes\":12288,\"pid\":20,\"comm\":\"parent\","));
 }
 
-/* Where no report is wanted, all processes that end are one. */
+/* If no report is wanted, what ended processes had mapped is one sum. */
 static void ended_without_a_report(void **state)
 {
 	TOUCH(HEAP, false, 2, OWN(1));

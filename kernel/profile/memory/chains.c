@@ -253,8 +253,8 @@ static void add_at_end_of_any(u64 process, u32 number, u64 nr_pages)
 }
 
 /*
- * Where nothing is printed of the process alone, its pages are those of all that have ended. So
- * many processes like it take no more room, nor work for the worker, than one.
+ * If the process has no report or export of its own, its pages are added to those of all ended
+ * processes. Then many such processes take no more room than one, and the worker folds nothing.
  */
 void profile_memory_note_end(os_process_t *proc)
 {

@@ -10,13 +10,14 @@
 struct kernel_chain_view kernel_chain_view;
 static struct memory_peak peak;
 static u64 *peak_bytes; /* of each call chain, by its number */
+static u32 max_rows;
 
 void kernel_chain_view_init(u32 max_chains)
 {
+	max_rows = max_chains + 1; /* one for what was allocated before */
 	peak_bytes = os_zalloc(max_chains * sizeof(*peak_bytes));
 	if (peak_bytes)
-		kernel_chain_view.rows =
-			os_zalloc((max_chains + 1) * sizeof(struct kernel_chain_row));
+		kernel_chain_view.rows = os_zalloc(max_rows * sizeof(struct kernel_chain_row));
 }
 
 static void add_row(const struct kernel_chain_row *row)
@@ -26,7 +27,7 @@ static void add_row(const struct kernel_chain_row *row)
 	if (!row->sums.nr && !row->peak_bytes)
 		return;
 	memory_add_sums(&view->all, &row->sums);
-	os_assert(view->nr_rows <= MEMORY_CHAINS);
+	os_assert(view->nr_rows < max_rows);
 	view->rows[view->nr_rows++] = *row;
 }
 
