@@ -40,6 +40,8 @@ COLUMNS = ("text", "constants", "data", "bss")
 SECTIONS = {"text": "text", "rodata": "constants", "data": "data", "bss": "bss"}
 # A report's copy of the points, apart from the column bss.
 MAX_POINTS, POINT_BYTES = 256, 624
+# Sections whose elements nobody names.
+ARRAYS = "profilers profile_points trace_events tracers profile_params memory_sites".split()
 HOST = ("legoprof.py", "kallsyms.py", "profiles/*.py", "page/*")
 
 
@@ -71,8 +73,14 @@ def objects(folder: str = "", options: tuple[str, ...] = ()) -> dict[tuple[str, 
 
 
 def files_mk() -> str:
-    """Returns a list for the package's Makefile: the source files of $(OPTIONS)."""
-    lines = ["# The source files of each option."]
+    """Returns what the package's Makefile includes: the source files of $(OPTIONS)."""
+    known = re.findall(r"^config PROFILE_(\w+)", (PROFILE / "Kconfig").read_text(), re.MULTILINE)
+    wrong = "$(filter-out $(known),$(OPTIONS))"
+    lines = ["# The options, the sections that are arrays, and the source files of each option."]
+    lines.append(f"known := {' '.join(option for option in known if option != 'ANY')}")
+    lines.append("$(if $(OPTIONS),,$(error OPTIONS: name some of $(known)))")
+    lines.append(f"$(if {wrong},$(error OPTIONS: there is no {wrong}, but $(known)))")
+    lines.append(f"sections := {' '.join(ARRAYS)}")
     for options, names in objects().items():
         # functions_missing.c is for the kernel beside these files.
         text = " ".join(name for name in names if name != "functions_missing")
@@ -166,7 +174,6 @@ def size(options: str, directory: Path) -> dict[str, int]:
     makefile = link(directory / "package") / "Makefile"
     command = ["make", "-s", "-j2", "-f", makefile, f"PORT={directory}"]
     command += [f"O={directory}/o", f"OPTIONS={options}", f"CFLAGS={CFLAGS}", "CC=gcc"]
-    command += ["LD=ld", "NM=nm"]
     subprocess.run([*map(str, command)], check=True)
     built = directory / "o/profile.o"
     out = subprocess.run(["size", "-A", built], capture_output=True, text=True, check=True).stdout

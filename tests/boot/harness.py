@@ -32,6 +32,13 @@ WARNING = re.compile(r"WARNING: \S+:\d+")
 BAD = re.compile(r"WARNING: \S+:\d+|BUG:|Kernel panic")
 
 
+def code_lines(path: Path) -> int:
+    """Counts the lines of a file of C or make that are neither blank nor only comment."""
+    comment = r"^#.*" if path.name == "Makefile" else r"/\*[\s\S]*?\*/|//.*"
+    lines = re.sub(comment, "", path.read_text(), flags=re.MULTILINE).splitlines()
+    return sum(bool(line.strip()) for line in lines)
+
+
 def make(*arguments: object, cwd: Path = ROOT, check: bool = True) -> subprocess.CompletedProcess:
     """
     Runs make. If a make runs the tests, its variables apply here, too (for example LLVM=1), but not

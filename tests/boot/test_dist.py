@@ -13,7 +13,7 @@ import sys
 import tarfile
 
 import pytest
-from harness import ROOT
+from harness import ROOT, code_lines
 
 sys.path.insert(0, str(ROOT / "scripts"))
 sys.path.insert(0, str(ROOT / "tests/unit"))
@@ -55,6 +55,20 @@ def test_example(package, compiler, tmp_path):
     visible = run("nm", "-g", "--defined-only", tmp_path / "profile.o")
     names = {line.split()[2] for line in visible.splitlines()}
     assert "profile_init" in names and all(name.startswith("profile_") for name in names)
+
+
+@pytest.mark.parametrize(
+    "options, said", [("", "name some of"), ("POINTS WAIT", "there is no WAIT, but")]
+)
+def test_wrong_options(package, options, said, tmp_path):
+    command = ["make", "-f", package / "src/Makefile", f"OPTIONS={options}", f"O={tmp_path}"]
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True)
+    assert done.returncode and f"OPTIONS: {said} STRACE " in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_makefile_is_short(package):
+    assert 10 < code_lines(package / "src/Makefile") <= 20
 
 
 def test_level_0(package, tmp_path):

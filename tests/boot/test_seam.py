@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from harness import ROOT
+from harness import ROOT, code_lines
 
 sys.path.insert(0, str(ROOT / "scripts"))
 import dist  # noqa: E402
@@ -301,17 +301,11 @@ def test_porting_names_everything():
     assert {name for name in words - exist if not name.startswith(starts)} == set()
 
 
-def glue_lines(path: Path) -> int:
-    """Counts the lines of a header that are neither blank nor only comment."""
-    text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)
-    return len([line for line in text.splitlines() if line.strip()])
-
-
 @pytest.mark.parametrize("seam", MAX_GLUE)
 def test_glue_is_short(seam):
     parts = ["hooks", "common", *(part for part in PARTS[seam] if part not in WITHOUT_HEADER)]
     # os.h has a line for each part, and one for the defaults.
-    nr_lines = sum(glue_lines(SEAM / f"{part}.h") for part in parts) + len(parts)
+    nr_lines = sum(code_lines(SEAM / f"{part}.h") for part in parts) + len(parts)
     assert 10 < nr_lines <= MAX_GLUE[seam]
 
 
