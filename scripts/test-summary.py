@@ -19,6 +19,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
 
@@ -65,10 +66,10 @@ def run_unit(program: Path) -> Count:
     )
     text = result.stdout.decode(errors="replace")
     count = count_tap(text, result.returncode)
-    print(f"  UNIT    {program.name}: {count}", flush=True)
+    lines = [f"  UNIT    {program.name}: {count}"]
     if count.failed:
-        print(text, end="" if text.endswith("\n") else "\n")
-        print(f"{program} exited with status {result.returncode}", flush=True)
+        lines += [text.rstrip("\n"), f"{program} exited with status {result.returncode}"]
+    print("\n".join(lines), flush=True)  # at once: other programs run at the same time
     return count
 
 
@@ -112,8 +113,9 @@ def main() -> int:
     args = parser.parse_args()
 
     total = Count()
-    for program in args.unit:
-        total.add(run_unit(program))
+    with ThreadPool() as pool:  # one thread for each CPU
+        for count in pool.imap(run_unit, args.unit):
+            total.add(count)
     if args.pytest:
         total.add(run_pytest(args.pytest, args.build, shlex.split(args.pytest_args)))
     if total.skipped:
