@@ -201,37 +201,35 @@ static int fill_hole(struct inode *inode, u64 index, bool mapped, bool force)
 }
 
 /*
- * Returns the page at index with a reference, and fills a hole. Returns NULL and sets *error if
- * that fails. Written pages leave some memory free, because only deleting files frees them. Mapped
- * pages count as memory of the program. Kernel threads (which unpack the initramfs) have no limit.
+ * Returns the page at index with a reference, and fills a hole; ERR_PTR() if that fails. Written
+ * pages leave some memory free, because only deleting files frees them. Mapped pages count as
+ * memory of the program. Kernel threads (which unpack the initramfs) have no limit.
  */
-static struct page *get_page(struct inode *inode, u64 index, bool mapped, int *error)
+static struct page *get_page(struct inode *inode, u64 index, bool mapped)
 {
 	bool force = !current->proc;
-	struct page *page = NULL;
+	struct page *page;
+	int error;
 
 	spin_lock(&inode->data_lock);
-	*error = reserve(inode, index, force);
-	if (!*error && !inode->pages[index])
-		*error = fill_hole(inode, index, mapped, force);
-	if (*error)
-		goto out_unlock;
-	page = inode->pages[index];
-	page_get(page);
-out_unlock:
+	error = reserve(inode, index, force);
+	if (!error && !inode->pages[index])
+		error = fill_hole(inode, index, mapped, force);
+	if (error) {
+		page = ERR_PTR(error);
+	} else {
+		page = inode->pages[index];
+		page_get(page);
+	}
 	spin_unlock(&inode->data_lock);
 	return page;
 }
 
 struct page *inode_get_page(struct inode *inode, u64 index)
 {
-	struct page *page;
-	int error;
-
 	if (index >= DIV_ROUND_UP(READ_ONCE(inode->size_bytes), PAGE_SIZE))
 		return ERR_PTR(-ENXIO);
-	page = get_page(inode, index, true, &error);
-	return page ?: ERR_PTR(error);
+	return get_page(inode, index, true);
 }
 
 bool file_has_page(const struct file *file, u64 index, const struct page *page)
@@ -282,10 +280,12 @@ ssize_t inode_write(struct inode *inode, const void *buf, size_t n, u64 pos, boo
 	while (total < n) {
 		const char *src = (const char *)buf + total;
 		size_t chunk = chunk_bytes(n - total, pos, src);
-		struct page *page = get_page(inode, pos >> PAGE_SHIFT, false, &error);
+		struct page *page = get_page(inode, pos >> PAGE_SHIFT, false);
 
-		if (!page)
+		if (IS_ERR(page)) {
+			error = PTR_ERR(page);
 			break;
+		}
 		error = copy_in(page, pos, src, chunk, user);
 		page_put(page);
 		if (error)
@@ -305,15 +305,14 @@ ssize_t inode_write(struct inode *inode, const void *buf, size_t n, u64 pos, boo
 int inode_allocate(struct inode *inode, u64 pos, u64 n)
 {
 	u64 end = pos + n;
-	int error = 0;
 
 	ASSERT_WRITE_LOCK_HELD(inode);
 	inode_content_changes(inode);
 	for (u64 i = pos >> PAGE_SHIFT; i < DIV_ROUND_UP(end, PAGE_SIZE); i++) {
-		struct page *page = get_page(inode, i, false, &error);
+		struct page *page = get_page(inode, i, false);
 
-		if (!page)
-			return error;
+		if (IS_ERR(page))
+			return PTR_ERR(page);
 		page_put(page);
 		if (task_killed(current))
 			return -EINTR;

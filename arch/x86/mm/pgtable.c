@@ -158,21 +158,6 @@ u64 kernel_pte(u64 virt)
 	}
 }
 
-u64 pte_user_bits(u32 prot, bool borrowed)
-{
-	u64 bits = PTE_PRESENT | PTE_USER | PTE_ACCESSED;
-
-	if (!(prot & PROT_MASK))
-		bits = PTE_NO_ACCESS;
-	if (!(prot & PROT_EXEC))
-		bits |= PTE_NX;
-	if (borrowed)
-		bits |= PTE_BORROWED;
-	else if (prot & PROT_WRITE)
-		bits |= PTE_WRITE | PTE_DIRTY;
-	return bits;
-}
-
 u64 *pgd_alloc(void)
 {
 	struct page *page = page_alloc(0, PAGE_ZERO);

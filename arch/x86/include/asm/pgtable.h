@@ -7,6 +7,7 @@
  * kernel_pgd's. Its entries are final once paging_init() returns, so no mm has to be updated later.
  */
 
+#include <lego/mm.h>
 #include <lego/page.h>
 
 #define PTE_PRESENT   BIT(0)
@@ -67,7 +68,20 @@ static inline u64 pte_chain_bits(u32 number)
 }
 
 /* Returns the entry bits of a user page for PROT_*. A borrowed page is never writable. */
-u64 pte_user_bits(u32 prot, bool borrowed);
+static inline u64 pte_user_bits(u32 prot, bool borrowed)
+{
+	u64 bits = PTE_PRESENT | PTE_USER | PTE_ACCESSED;
+
+	if (!(prot & PROT_MASK))
+		bits = PTE_NO_ACCESS;
+	if (!(prot & PROT_EXEC))
+		bits |= PTE_NX;
+	if (borrowed)
+		bits |= PTE_BORROWED;
+	else if (prot & PROT_WRITE)
+		bits |= PTE_WRITE | PTE_DIRTY;
+	return bits;
+}
 
 /*
  * Return the last-level entry of addr. pgtable_find() returns NULL if there is no table;
