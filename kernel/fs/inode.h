@@ -160,7 +160,10 @@ unsigned int tree_nr_links(const struct inode *inode);
  */
 struct inode *inode_alloc_unnamed(const char *name, u32 mode);
 struct inode *tree_find(struct inode *parent, const char *name, size_t len); /* an entry, or NULL */
-void tree_append(struct inode *entry);	   /* moves it to the end of its directory */
+/*
+ * Moves an entry to the end of its directory if it is before that position. Returns its position.
+ */
+u64 tree_keep_order(struct inode *entry, u64 position);
 void tree_remove(struct inode *entry);	   /* it has no children */
 void tree_remove_all(struct inode *inode); /* and all below it */
 void tree_remove_below(struct inode *inode);

@@ -148,12 +148,15 @@ static void remove_name(struct inode *entry)
 	*at = entry->next_by_name;
 }
 
-void tree_append(struct inode *entry)
+u64 tree_keep_order(struct inode *entry, u64 position)
 {
 	ASSERT_HELD(&tree_lock);
-	list_del(&entry->sibling);
-	entry->position = ++last_position;
-	list_add_tail(&entry->sibling, &entry->parent->children);
+	if (entry->position < position) {
+		list_del(&entry->sibling);
+		entry->position = ++last_position;
+		list_add_tail(&entry->sibling, &entry->parent->children);
+	}
+	return entry->position;
 }
 
 /* Inserts an entry into its directory, to which it has a reference already. */

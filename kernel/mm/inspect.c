@@ -121,13 +121,12 @@ u32 mm_read_chains(const struct mm *mm, u64 *addr, u16 *chains, u32 max)
 
 	if (READ_ONCE(mm->nr_tables) > PTRS_PER_TABLE)
 		end = min(ALIGN_DOWN(*addr, BIT(30)) + BIT(30), TASK_SIZE); /* 512 tables */
-	while (nr < max && (pte = pgtable_next(mm->pgd, addr, end))) {
-		/* Most pages have neighbors in the same table, which need no walk from the top. */
-		do {
-			chains[nr++] = (u16)pte_chain(READ_ONCE(*pte++));
+	for_each_page_entry(pte, mm->pgd, *addr, end) {
+		chains[nr++] = (u16)pte_chain(READ_ONCE(*pte));
+		if (nr == max) {
 			*addr += PAGE_SIZE;
-		} while (nr < max && *addr < end && (u64)pte % PAGE_SIZE &&
-			 pte_has_page(READ_ONCE(*pte)));
+			break;
+		}
 	}
 	return nr;
 }

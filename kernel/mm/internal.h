@@ -109,8 +109,12 @@ int vma_copy_all(struct mm *to, struct mm *from);
  */
 u64 *pages_alloc_entry(struct mm *mm, u64 addr);
 
-/* Unmaps and frees all pages in [start, end), and flushes all TLBs. */
+/*
+ * Unmap and free all pages in [start, end). pages_unmap() flushes all TLBs first. pages_free() is
+ * for an address space that no CPU has loaded or will load.
+ */
 void pages_unmap(struct mm *mm, u64 start, u64 end);
+void pages_free(struct mm *mm, u64 start, u64 end);
 
 /* Gives the pages in [start, end) the access rights prot. */
 void pages_protect(struct mm *mm, u64 start, u64 end, u32 prot);

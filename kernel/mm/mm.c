@@ -78,7 +78,7 @@ static void unmap_all(struct mm *mm)
 		/* Adjacent areas need only one walk of the page table. */
 		while (vma->next && vma->next->start == vma->end)
 			vma = vma->next;
-		pages_unmap(mm, start, vma->end);
+		pages_free(mm, start, vma->end);
 	}
 }
 

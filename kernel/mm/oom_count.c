@@ -25,10 +25,11 @@
 /* Counts the mapped pages of a shared area. They are in mm->nr_pages, too. */
 static u64 count_mapped(const struct mm *mm, const struct vma *vma)
 {
-	u64 addr, nr = 0;
+	u64 addr = vma->start, nr = 0;
+	u64 *pte;
 
 	ASSERT_MM_HELD(mm);
-	for (addr = vma->start; pgtable_next(mm->pgd, &addr, vma->end); addr += PAGE_SIZE)
+	for_each_page_entry(pte, mm->pgd, addr, vma->end)
 		nr++;
 	return nr;
 }

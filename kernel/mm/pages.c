@@ -38,10 +38,10 @@ static void flush_range_done(struct mm *mm, const struct flush_range *range)
 static struct flush_range hide_pages(struct mm *mm, u64 start, u64 end)
 {
 	struct flush_range range = { 0, 0 };
-	u64 *pte, nr = 0;
+	u64 *pte, addr = start, nr = 0;
 
 	ASSERT_MM_HELD_WRITE(mm);
-	for (u64 addr = start; (pte = pgtable_next(mm->pgd, &addr, end)); addr += PAGE_SIZE) {
+	for_each_page_entry(pte, mm->pgd, addr, end) {
 		WRITE_ONCE(*pte, (*pte & PTE_PAGE_MASK) | pte_user_bits(0, *pte & PTE_BORROWED));
 		flush_range_add(&range, addr);
 		if (++nr % RESCHED_INTERVAL == 0)
@@ -132,16 +132,13 @@ static void keep_peak(struct mm *mm)
 	mm_get_peak(mm, mm->peak_of_kind);
 }
 
-void pages_unmap(struct mm *mm, u64 start, u64 end)
+void pages_free(struct mm *mm, u64 start, u64 end)
 {
 	const struct vma *vma = vma_find_from(mm, start);
-	struct flush_range range;
-	u64 *pte, addr, nr = 0;
+	u64 *pte, addr = start, nr = 0;
 
-	range = hide_pages(mm, start, end);
 	keep_peak(mm);
-	for (addr = range.start; (pte = pgtable_next(mm->pgd, &addr, range.end));
-	     addr += PAGE_SIZE) {
+	for_each_page_entry(pte, mm->pgd, addr, end) {
 		struct page *page = pte_page(*pte);
 
 		while (vma->end <= addr)
@@ -156,13 +153,20 @@ void pages_unmap(struct mm *mm, u64 start, u64 end)
 	}
 }
 
+void pages_unmap(struct mm *mm, u64 start, u64 end)
+{
+	struct flush_range range = hide_pages(mm, start, end);
+
+	pages_free(mm, range.start, range.end);
+}
+
 void pages_protect(struct mm *mm, u64 start, u64 end, u32 prot)
 {
 	struct flush_range range = { 0, 0 };
-	u64 *pte;
+	u64 *pte, addr = start;
 
 	ASSERT_MM_HELD_WRITE(mm);
-	for (u64 addr = start; (pte = pgtable_next(mm->pgd, &addr, end)); addr += PAGE_SIZE) {
+	for_each_page_entry(pte, mm->pgd, addr, end) {
 		u64 entry = (*pte & PTE_PAGE_MASK) | pte_user_bits(prot, *pte & PTE_BORROWED);
 
 		if (entry == *pte)
@@ -175,20 +179,24 @@ void pages_protect(struct mm *mm, u64 start, u64 end, u32 prot)
 
 int pages_copy(struct mm *to, struct mm *from, const struct vma *vma, bool *changed)
 {
-	u64 *pte, nr = 0;
+	u64 *pte, *last = NULL, *copy = NULL, addr = vma->start, nr = 0;
 
 	ASSERT_MM_HELD_WRITE(to);
 	ASSERT_MM_HELD_WRITE(from);
 	/* Shared pages belong to the file: the copy gets them by page faults. */
 	if (vma->flags & (MAP_SHARED | VMA_WIPE_ON_FORK))
 		return 0;
-	for (u64 addr = vma->start; (pte = pgtable_next(from->pgd, &addr, vma->end));
-	     addr += PAGE_SIZE) {
+	for_each_page_entry(pte, from->pgd, addr, vma->end) {
 		u64 entry = (*pte & PTE_PAGE_MASK) | pte_user_bits(vma->prot, true);
-		u64 *copy = pages_alloc_entry(to, addr);
 
+		/* The copy of an entry in the same table is in the same table, too. */
+		if (last && ALIGN_DOWN((u64)last, PAGE_SIZE) == ALIGN_DOWN((u64)pte, PAGE_SIZE))
+			copy += pte - last;
+		else
+			copy = pages_alloc_entry(to, addr);
 		if (!copy)
 			return -ENOMEM;
+		last = pte;
 		if (*pte & PTE_WRITE)
 			*changed = true;
 		WRITE_ONCE(*pte, entry);
@@ -206,7 +214,9 @@ int pages_copy(struct mm *to, struct mm *from, const struct vma *vma, bool *chan
 
 int pages_prepare_move(struct mm *mm, u64 start, u64 len, u64 to)
 {
-	for (u64 addr = start; pgtable_next(mm->pgd, &addr, start + len); addr += PAGE_SIZE) {
+	u64 *pte, addr = start;
+
+	for_each_page_entry(pte, mm->pgd, addr, start + len) {
 		if (!pages_alloc_entry(mm, to + (addr - start)))
 			return -ENOMEM;
 	}
@@ -218,8 +228,8 @@ void pages_move(struct mm *mm, const struct vma *vma, u64 to)
 	u64 start = vma->start, addr, *pte;
 	struct flush_range range = hide_pages(mm, start, vma->end);
 
-	for (addr = range.start; (pte = pgtable_next(mm->pgd, &addr, range.end));
-	     addr += PAGE_SIZE) {
+	addr = range.start;
+	for_each_page_entry(pte, mm->pgd, addr, range.end) {
 		u64 *target = pgtable_find(mm->pgd, to + (addr - start));
 		u64 bits = pte_user_bits(vma->prot, *pte & PTE_BORROWED);
 

@@ -64,11 +64,23 @@ struct process *proc_inode_process(const struct inode *inode);
 struct process *proc_get_inspected(const struct inode *inode, u32 *version);
 int proc_put_inspected(struct process *proc, u32 version);
 
+/* process_links.c: cwd, exe and root. Which one it is, is in inode->private. */
+enum proc_link {
+	PROC_LINK_CWD,
+	PROC_LINK_EXE,
+	PROC_LINK_ROOT,
+};
+extern const struct inode_ops proc_link_ops, proc_cwd_ops;
+
 /* Copies the text of a link. Returns its length, or -ENAMETOOLONG. path may be in buf. */
 ssize_t proc_copy_path(const char *path, char *buf, size_t size);
 
-/* Makes the files that a process and its threads have. tree_lock is held, also for the next two. */
-void proc_create_common_files(struct inode *dir);
+/*
+ * Make the entries of the directory of a process or thread, or the one with that name, and set
+ * their owner. Entries that are there stay. tree_lock is held, also for the next two.
+ */
+void proc_populate_process(struct inode *dir);
+void proc_populate_process_name(struct inode *dir, const char *name, size_t len);
 /* Sets the owner of all entries of the directory to that of its process. */
 void proc_own_children(struct inode *dir);
 void proc_own_child(struct inode *child, const struct process *proc); /* the same for one */

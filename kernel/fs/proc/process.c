@@ -26,13 +26,6 @@ struct process_dir {
 
 static const struct inode_ops process_dir_ops;
 
-/* The links of a process's directory, in inode->private. */
-enum process_link {
-	LINK_CWD,
-	LINK_EXE,
-	LINK_ROOT,
-};
-
 static const struct process_dir *dir_of(const struct inode *inode)
 {
 	while (inode->ops != &process_dir_ops)
@@ -85,24 +78,6 @@ int proc_number_of_name(const char *name, size_t len)
 		nr = nr * 10 + name[i] - '0';
 	}
 	return nr;
-}
-
-static struct fs_info *get_fs(struct process *proc)
-{
-	unsigned long flags = spin_lock_irqsave(&proc->lock);
-	struct fs_info *fs = proc->fs ? fs_info_get(proc->fs) : NULL;
-
-	spin_unlock_irqrestore(&proc->lock, flags);
-	return fs;
-}
-
-static char *get_exe_path(struct process *proc)
-{
-	unsigned long flags = spin_lock_irqsave(&proc->lock);
-	char *path = proc->exe_path ? kstrdup(proc->exe_path) : NULL;
-
-	spin_unlock_irqrestore(&proc->lock, flags);
-	return path;
 }
 
 /* Prints memory of the program, unchanged. */
@@ -205,147 +180,92 @@ int proc_add_process_file(const char *name, const char *accepts,
 	return 0;
 }
 
-ssize_t proc_copy_path(const char *path, char *buf, size_t size)
-{
-	size_t len = strlen(path);
-
-	if (len > size)
-		return -ENAMETOOLONG;
-	memmove(buf, path, len);
-	return len;
-}
-
-static ssize_t read_exe(struct process *proc, char *buf, size_t size)
-{
-	char *path = get_exe_path(proc);
-	ssize_t len = path ? proc_copy_path(path, buf, size) : -ENOENT;
-
-	kfree(path);
-	return len;
-}
-
-/* Finds the working directory, with references. */
-static int find_cwd(struct process *proc, struct path *dir)
-{
-	struct fs_info *fs = get_fs(proc);
-
-	if (!fs)
-		return -ENOENT;
-	*dir = fs_info_cwd(fs);
-	fs_info_put(fs);
-	return 0;
-}
-
-static ssize_t read_cwd(struct process *proc, char *buf, size_t size)
-{
-	struct path dir;
-	ssize_t len = find_cwd(proc, &dir);
-	char *path;
-
-	if (len)
-		return len;
-	path = path_write(&dir, buf, size);
-	len = path ? proc_copy_path(path, buf, size) : -ENOENT;
-	path_put(&dir);
-	return len;
-}
-
-struct process *proc_get_inspected(const struct inode *inode, u32 *version)
-{
-	struct process *proc = proc_inode_process(inode);
-
-	if (!proc)
-		return ERR_PTR(-ENOENT);
-	if (process_may_inspect(proc, version))
-		return proc;
-	process_put(proc);
-	return ERR_PTR(-EACCES);
-}
-
-int proc_put_inspected(struct process *proc, u32 version)
-{
-	int error = process_was_inspected(proc, version) ? 0 : -EACCES;
-
-	process_put(proc);
-	return error;
-}
-
-static ssize_t read_process_link(struct inode *inode, char *buf, size_t size)
-{
-	u32 version;
-	struct process *proc = proc_get_inspected(inode, &version);
-	ssize_t len;
-	int error;
-
-	if (IS_ERR(proc))
-		return PTR_ERR(proc);
-	switch ((enum process_link)(u64)inode->private) {
-	case LINK_CWD:
-		len = read_cwd(proc, buf, size);
-		break;
-	case LINK_EXE:
-		len = read_exe(proc, buf, size);
-		break;
-	default:
-		len = proc_copy_path("/", buf, size);
-		break;
-	}
-	error = proc_put_inspected(proc, version);
-	return error ? error : len;
-}
-
-static int follow_cwd(struct inode *inode, struct path *found)
-{
-	u32 version;
-	struct process *proc = proc_get_inspected(inode, &version);
-	struct path dir = { 0 };
-	int error, lost_right;
-
-	if (IS_ERR(proc))
-		return (int)PTR_ERR(proc);
-	error = find_cwd(proc, &dir);
-	lost_right = proc_put_inspected(proc, version);
-	if (!error && lost_right) {
-		path_put(&dir);
-		return lost_right;
-	}
-	*found = dir;
-	return error;
-}
-
-static const struct inode_ops process_link_ops = { .read_link = read_process_link };
-static const struct inode_ops cwd_link_ops = {
-	.read_link = read_process_link,
-	.follow = follow_cwd,
+/* The entries that are no files. */
+static const struct other_entry {
+	const char *name;
+	u32 mode;
+	const struct inode_ops *ops;
+	enum proc_link link; /* of a link */
+} other_entries[] = {
+	{ "cwd", S_IFLNK | 0777, &proc_cwd_ops, PROC_LINK_CWD },
+	{ "exe", S_IFLNK | 0777, &proc_link_ops, PROC_LINK_EXE },
+	{ "root", S_IFLNK | 0777, &proc_link_ops, PROC_LINK_ROOT },
+	{ "fd", S_IFDIR | 0500, &proc_fd_dir_ops },
+	{ "task", S_IFDIR | 0555, &proc_task_dir_ops }, /* the last, because no thread has it */
 };
 
-static void create_link(struct inode *dir, const char *name, enum process_link link)
-{
-	struct inode *inode = tree_create(dir, name, S_IFLNK | 0777);
+/* The entries that are wanted. */
+struct wanted {
+	const char *name; /* the only one; NULL: all, in order */
+	size_t len;	  /* of the name */
+	u64 position;	  /* of the entry before */
+};
 
-	if (IS_ERR(inode))
-		return;
-	inode->ops = link == LINK_CWD ? &cwd_link_ops : &process_link_ops;
-	inode->private = (void *)(u64)link;
+/* Returns whether an entry is wanted and not there yet. */
+static bool is_missing(struct inode *dir, const char *name, struct wanted *wanted)
+{
+	struct inode *inode;
+
+	if (wanted->name && (strncmp(name, wanted->name, wanted->len) || name[wanted->len]))
+		return false;
+	inode = tree_find(dir, name, strlen(name));
+	if (!inode) {
+		wanted->position = UINT64_MAX; /* it becomes the last one, so the next ones move */
+		return true;
+	}
+	if (!wanted->name)
+		wanted->position = tree_keep_order(inode, wanted->position);
+	return false;
 }
 
-static void create_directory(struct inode *dir, const char *name, u32 mode,
-			     const struct inode_ops *ops)
+static void create_files(struct inode *dir, const struct proc_file *files, size_t nr,
+			 struct wanted *wanted)
 {
-	struct inode *inode = tree_create(dir, name, S_IFDIR | mode);
-
-	if (!IS_ERR(inode))
-		inode->ops = ops;
+	for (size_t i = 0; i < nr; i++) {
+		if (is_missing(dir, files[i].name, wanted))
+			proc_create_file(dir, &files[i]);
+	}
 }
 
-void proc_create_common_files(struct inode *dir)
+static void create_entries(struct inode *dir, const char *name, size_t len)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(process_files); i++)
-		proc_create_file(dir, &process_files[i]);
-	create_link(dir, "cwd", LINK_CWD);
-	create_link(dir, "exe", LINK_EXE);
-	create_link(dir, "root", LINK_ROOT);
-	create_directory(dir, "fd", 0500, &proc_fd_dir_ops);
+	struct wanted wanted = { name, len, 0 };
+	bool is_process = dir->ops == &process_dir_ops;
+
+	create_files(dir, process_files, ARRAY_SIZE(process_files), &wanted);
+	if (is_process)
+		create_files(dir, extra_files, nr_extra_files, &wanted);
+	for (size_t i = 0; i < ARRAY_SIZE(other_entries) - !is_process; i++) {
+		const struct other_entry *entry = &other_entries[i];
+		struct inode *inode;
+
+		if (!is_missing(dir, entry->name, &wanted))
+			continue;
+		inode = tree_create(dir, entry->name, entry->mode);
+		if (IS_ERR(inode))
+			continue;
+		inode->ops = entry->ops;
+		inode->private = (void *)(u64)entry->link;
+	}
+}
+
+void proc_populate_process(struct inode *dir)
+{
+	create_entries(dir, NULL, 0);
+	proc_own_children(dir);
+}
+
+void proc_populate_process_name(struct inode *dir, const char *name, size_t len)
+{
+	struct process *proc = proc_inode_process(dir);
+	struct inode *inode;
+
+	create_entries(dir, name, len);
+	inode = tree_find(dir, name, len);
+	if (inode && proc)
+		proc_own_child(inode, proc);
+	if (proc)
+		process_put(proc);
 }
 
 void proc_own_children(struct inode *dir)
@@ -358,24 +278,14 @@ void proc_own_children(struct inode *dir)
 	process_put(proc);
 }
 
-static void populate_process(struct inode *dir)
-{
-	if (list_empty(&dir->children)) {
-		proc_create_common_files(dir);
-		for (size_t i = 0; i < nr_extra_files; i++)
-			proc_create_file(dir, &extra_files[i]);
-		create_directory(dir, "task", 0555, &proc_task_dir_ops);
-	}
-	proc_own_children(dir);
-}
-
 static void free_process_dir(struct inode *dir)
 {
 	kfree(dir->private);
 }
 
 static const struct inode_ops process_dir_ops = {
-	.populate = populate_process,
+	.populate = proc_populate_process,
+	.populate_name = proc_populate_process_name,
 	.free = free_process_dir,
 };
 
@@ -506,11 +416,8 @@ void proc_populate_root(struct inode *root)
 			position = child->position;
 		}
 	}
-	while (nr < list.nr && (child = find_or_create_process_dir(&list.dirs[nr++]))) {
-		if (child->position < position)
-			tree_append(child);
-		position = child->position;
-	}
+	while (nr < list.nr && (child = find_or_create_process_dir(&list.dirs[nr++])))
+		position = tree_keep_order(child, position);
 	kfree(list.dirs);
 }
 

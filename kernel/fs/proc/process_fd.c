@@ -115,9 +115,7 @@ static void populate_fds(struct inode *dir)
 		inode = find_or_create_fd_link(dir, fd);
 		if (!inode)
 			break;
-		if (inode->position < position)
-			tree_append(inode);
-		position = inode->position;
+		position = tree_keep_order(inode, position);
 	}
 	if (files)
 		files_put(files);

@@ -10,15 +10,11 @@
 #include <lego/printk.h>
 #include <lego/slab.h>
 
-static void populate_thread(struct inode *dir)
-{
-	if (list_empty(&dir->children))
-		proc_create_common_files(dir);
-	proc_own_children(dir);
-}
-
 /* inode->private is the thread's number. */
-static const struct inode_ops thread_dir_ops = { .populate = populate_thread };
+static const struct inode_ops thread_dir_ops = {
+	.populate = proc_populate_process,
+	.populate_name = proc_populate_process_name,
+};
 
 pid_t proc_inode_tid(const struct inode *inode)
 {

@@ -276,6 +276,46 @@ static int count_tasks(const char *path, pid_t tid, int *has)
 	return nr;
 }
 
+/* Lists the directory of a new process, in order, after a look at these of its files. */
+static void list_new(const char *const *first, char *names, size_t size)
+{
+	pid_t child = fork();
+	char path[64];
+	struct dirent *entry;
+	DIR *dir;
+
+	if (!child) {
+		pause();
+		_exit(0);
+	}
+	for (; *first; first++) {
+		snprintf(path, sizeof(path), "/proc/%d/%s", child, *first);
+		CHECK(!access(path, F_OK));
+	}
+	snprintf(path, sizeof(path), "/proc/%d", child);
+	dir = opendir(path);
+	names[0] = '\0';
+	while (CHECK(dir != NULL) && (entry = readdir(dir))) {
+		CHECK(strlen(names) + strlen(entry->d_name) + 2 < size);
+		strcat(strcat(names, entry->d_name), " ");
+	}
+	closedir(dir);
+	kill(child, SIGKILL);
+	CHECK(waitpid(child, NULL, 0) == child);
+}
+
+static void test_order(void)
+{
+	static const char *const none[] = { NULL };
+	static const char *const some[] = { "status", "task", "exe", "comm", NULL };
+	char names[2048], after[2048];
+
+	list_new(none, names, sizeof(names));
+	CHECK(strstr(names, " comm ") && strstr(names, " task "));
+	list_new(some, after, sizeof(after));
+	CHECK(!strcmp(names, after));
+}
+
 static long status_number(const char *path, const char *name)
 {
 	const char *line = strstr(read_file(path), name);
@@ -579,9 +619,10 @@ static void test_prctl(void)
 }
 
 static const struct test tests[] = {
-	TEST(system),	TEST(uuids), TEST(limits),   TEST(environment), TEST(state),
-	TEST(core_bit), TEST(prctl), TEST(settings), TEST(personality), TEST(execed),
-	TEST(threads),	TEST(smaps), TEST(locks),    TEST(directories), { 0 },
+	TEST(system),	   TEST(uuids),	      TEST(limits),  TEST(environment),
+	TEST(state),	   TEST(core_bit),    TEST(prctl),   TEST(settings),
+	TEST(personality), TEST(execed),      TEST(threads), TEST(smaps),
+	TEST(locks),	   TEST(directories), TEST(order),   { 0 },
 };
 
 int main(int argc, char **argv)

@@ -101,6 +101,23 @@ u64 *pgtable_alloc_level(u64 *pgd, u64 addr, int level);
  */
 u64 *pgtable_next(u64 *pgd, u64 *addr, u64 end);
 
+/* The same for the entry behind that of *addr. A neighbor in its table needs no walk. */
+static inline u64 *pgtable_next_after(u64 *pgd, u64 *entry, u64 *addr, u64 end)
+{
+	*addr += PAGE_SIZE;
+	if (*addr < end && (u64)(entry + 1) % PAGE_SIZE && pte_has_page(READ_ONCE(entry[1])))
+		return entry + 1;
+	return pgtable_next(pgd, addr, end);
+}
+
+/*
+ * Goes through the entries with pages from `addr`, a variable, which becomes the address of each,
+ * up to end, its value after the last one. The body may change the entry.
+ */
+#define for_each_page_entry(entry, pgd, addr, end)                       \
+	for ((entry) = pgtable_next(pgd, &(addr), end); (entry) != NULL; \
+	     (entry) = pgtable_next_after(pgd, entry, &(addr), end))
+
 /*
  * Maps [virt, virt + size_bytes) of the kernel half to phys, in 4 KiB pages. 0 or -ENOMEM (a part
  * may be mapped then).
