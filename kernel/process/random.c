@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * getrandom: ChaCha20 (RFC 8439) as a generator. The key is seeded from RDRAND where the CPU
- * has it, and the TSC; after each request the key is replaced by output, so that old output
- * cannot be computed from a later state. Under QEMU's icount both sources repeat, and so do the
- * numbers.
+ * getrandom: ChaCha20 (RFC 8439) as a generator. The key is seeded from RDRAND where the CPU has
+ * it, and the TSC. Half of a block replaces the key, the other half is kept for small requests, and
+ * what was given out is erased, so that old output cannot be computed from a later state. Under
+ * QEMU's icount both sources repeat, and so do the numbers.
  */
 
 #include <lego/random.h>
@@ -25,7 +25,9 @@
 #define KEY_WORDS    8
 
 static DEFINE_SPINLOCK(lock);
-static u32 key[KEY_WORDS];
+/* The first part of a block is the key, the rest is output: its last nr_left bytes are unused. */
+static u32 state[CHACHA_WORDS];
+static size_t nr_left;
 static bool seeded;
 
 static u32 rotate(u32 x, unsigned int n)
@@ -49,7 +51,7 @@ static void chacha_block(u32 counter, u32 out[CHACHA_WORDS])
 {
 	u32 in[CHACHA_WORDS] = { 0x61707865, 0x3320646e, 0x79622d32, 0x6b206574 };
 
-	memcpy(&in[4], key, sizeof(key));
+	memcpy(&in[4], state, KEY_WORDS * sizeof(*state));
 	in[12] = counter;
 	memcpy(out, in, sizeof(in));
 	for (int i = 0; i < 10; i++) {
@@ -67,9 +69,19 @@ static void seed(void)
 	for (int i = 0; i < KEY_WORDS / 2; i++) {
 		u64 word = arch_random_u64() ^ rdtsc();
 
-		memcpy(&key[2 * i], &word, sizeof(word));
+		memcpy(&state[2 * i], &word, sizeof(word));
 	}
 	seeded = true;
+}
+
+/* Makes a new key and output. Block 0 of each key is used for nothing else. */
+static void refill(void)
+{
+	u32 block[CHACHA_WORDS];
+
+	chacha_block(0, block);
+	memcpy(state, block, sizeof(state));
+	nr_left = sizeof(state) - KEY_WORDS * sizeof(*state);
 }
 
 void random_bytes(void *buf, size_t n)
@@ -77,19 +89,28 @@ void random_bytes(void *buf, size_t n)
 	unsigned long flags = spin_lock_irqsave(&lock);
 	u32 block[CHACHA_WORDS];
 	u32 counter = 0;
+	u8 *to = buf;
 
 	if (!seeded)
 		seed();
-	while (n) {
-		size_t part = min(n, (size_t)CHACHA_BYTES);
-
+	for (; n >= CHACHA_BYTES; to += CHACHA_BYTES, n -= CHACHA_BYTES) {
 		chacha_block(++counter, block);
-		memcpy(buf, block, part);
-		buf = (char *)buf + part;
-		n -= part;
+		memcpy(to, block, CHACHA_BYTES);
 	}
-	chacha_block(0, block);
-	memcpy(key, block, sizeof(key));
+	if (counter)
+		refill(); /* the key of these blocks is gone */
+	while (n) {
+		u8 *from = (u8 *)state + sizeof(state) - nr_left;
+		size_t part = min(n, nr_left);
+
+		memcpy(to, from, part);
+		memset(from, 0, part);
+		nr_left -= part;
+		to += part;
+		n -= part;
+		if (n)
+			refill();
+	}
 	spin_unlock_irqrestore(&lock, flags);
 }
 

@@ -8,6 +8,7 @@
 #include <lego/math64.h>
 #include <lego/params.h>
 #include <lego/printk.h>
+#include <lego/random.h>
 #include <lego/sort.h>
 #include <lego/string.h>
 #include <lego/syscall.h>
@@ -219,4 +220,32 @@ SELFTEST(lib, syscall_names)
 	EXPECT(!syscall_name(400));
 	EXPECT(!syscall_name(NR_SYSCALLS));
 	EXPECT(!syscall_name(~0UL));
+}
+
+static int compare_words(const void *a, const void *b)
+{
+	u64 x = *(const u64 *)a, y = *(const u64 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Requests of all sizes up to 200 bytes give no 8 bytes twice, and as many ones as zeros. */
+SELFTEST(lib, random)
+{
+	static u64 words[2600];
+	u8 *bytes = (u8 *)words;
+	size_t nr_ones = 0, used = 0;
+
+	for (size_t n = 0; n <= 200; used += n++)
+		random_bytes(bytes + used, n);
+	ASSERT(used <= sizeof(words));
+	used /= sizeof(*words);
+	for (size_t i = 0; i < used; i++) {
+		for (u64 word = words[i]; word; word &= word - 1)
+			nr_ones++;
+	}
+	EXPECT(nr_ones > used * 31 && nr_ones < used * 33);
+	sort(words, used, sizeof(*words), compare_words);
+	for (size_t i = 1; i < used; i++)
+		EXPECT(words[i] != words[i - 1]);
 }

@@ -30,15 +30,22 @@ static u64 *table_of(u64 entry)
 	return phys_to_virt(entry & PTE_ADDR_MASK);
 }
 
-/* Returns the physical address of an empty table, or 0 without memory. */
-static phys_addr_t table_alloc(void)
+/*
+ * Returns the physical address of an empty table, or 0 without memory. The tables of a process are
+ * in a list that begins at its top table's page.
+ */
+static phys_addr_t table_alloc(u64 *pgd)
 {
 	struct page *page;
 
 	if (!page_map)
 		return page_alloc_early();
 	page = page_alloc(0, PAGE_ZERO);
-	return page ? page_to_phys(page) : 0;
+	if (!page)
+		return 0;
+	if (pgd != kernel_pgd && pgd != trampoline_pgd)
+		list_add_tail(&page->node, &virt_to_page(pgd)->node);
+	return page_to_phys(page);
 }
 
 u64 *pgtable_alloc_level(u64 *pgd, u64 addr, int level)
@@ -49,7 +56,7 @@ u64 *pgtable_alloc_level(u64 *pgd, u64 addr, int level)
 		u64 *entry = entry_of(table, addr, at);
 
 		if (!*entry) {
-			phys_addr_t phys = table_alloc();
+			phys_addr_t phys = table_alloc(pgd);
 
 			if (!phys)
 				return NULL;
@@ -165,21 +172,17 @@ u64 *pgd_alloc(void)
 
 	if (!page)
 		return NULL;
+	list_init(&page->node);
 	pgd = page_address(page);
 	memcpy(pgd + KERNEL_HALF, kernel_pgd + KERNEL_HALF, PAGE_SIZE / 2);
 	return pgd;
 }
 
-static void table_free(u64 *table, int level, int nr_entries)
-{
-	u64 *stop = table + nr_entries;
-
-	for (u64 *entry = table; level > 1 && (entry = skip_empty(entry, stop)) < stop; entry++)
-		table_free(table_of(*entry), level - 1, PTRS_PER_TABLE);
-	page_put(virt_to_page(table));
-}
-
 void pgd_free(u64 *pgd)
 {
-	table_free(pgd, TOP_LEVEL, KERNEL_HALF);
+	struct page *top = virt_to_page(pgd), *page, *next;
+
+	list_for_each_entry_safe(page, next, &top->node, node)
+		page_put(page);
+	page_put(top);
 }
