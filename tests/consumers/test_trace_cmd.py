@@ -23,7 +23,7 @@ T = "/sys/kernel/tracing"
 # for certain.
 SCRIPT = f"""\
 section() {{ echo "== $1"; }}
-quiet() {{ "$@" >/tmp/log 2>&1 || cat /tmp/log; }}
+quiet() {{ "$@" >/tmp/log 2>&1 || cat /tmp/log; grep '^libtracecmd:' /tmp/log; }}
 busybox sh -c 'while :; do busybox true; done' &
 loop=$!
 

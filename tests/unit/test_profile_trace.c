@@ -79,6 +79,20 @@ static void test_names_forge_no_line(void **state)
 			  "comm=a?[000]? pid=4103 prio=120\n");
 }
 
+/* The size of saved_cmdlines stays the same while a tool reads it, with recording off. */
+static void test_names_stay_while_nothing_is_recorded(void **state)
+{
+	assert_int_equal(write_file("set_event", "sched_process_exit"), 0);
+	assert_int_equal(write_file("tracing_on", "0"), 0);
+	snprintf(host_comm, sizeof(host_comm), "other");
+	host_tid = 8;
+	profile_trace_task(&task);
+	assert_null(strstr(read_file("saved_cmdlines"), "8 other\n"));
+	assert_int_equal(write_file("tracing_on", "1"), 0);
+	assert_non_null(strstr(read_file("saved_cmdlines"), "8 other\n"));
+	assert_non_null(strstr(read_file("saved_cmdlines"), "7 test\n"));
+}
+
 static void test_cpus_are_merged(void **state)
 {
 	const char *text;
@@ -435,6 +449,7 @@ int main(void)
 		cmocka_unit_test_setup(test_format, set_up),
 		cmocka_unit_test_setup(test_lines, set_up),
 		cmocka_unit_test_setup(test_names_forge_no_line, set_up),
+		cmocka_unit_test_setup(test_names_stay_while_nothing_is_recorded, set_up),
 		cmocka_unit_test_setup(test_cpus_are_merged, set_up),
 		cmocka_unit_test_setup(test_pipe, set_up),
 		cmocka_unit_test_setup(test_resize_waits, set_up),

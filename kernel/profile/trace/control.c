@@ -131,7 +131,9 @@ u64 trace_ring_bytes(void)
 int trace_set_recording(bool on)
 {
 	poll_lock(&trace_lock);
-	wants_recording = on;
+	pf_write_once(wants_recording, on);
+	if (on)
+		trace_tasks_add_all();
 	ring_record(on);
 	poll_unlock(&trace_lock);
 	return 0;
@@ -139,7 +141,7 @@ int trace_set_recording(bool on)
 
 bool trace_is_recording(void)
 {
-	return wants_recording;
+	return pf_read_once(wants_recording);
 }
 
 /* Returns whether an event, or another one with the same key, has to run its writer. */

@@ -3,6 +3,9 @@
  * Keeps the names and processes of threads, ended ones included, for the readers of events. The
  * table is indexed by the low 12 bits of the thread's number. An entry belongs to the latest thread
  * with these bits, so names of threads that ended long ago are lost.
+ *
+ * As on Linux, the table does not change while tracing_on is 0: trace-cmd reads it twice then, and
+ * wants the same size.
  */
 
 #include "tasks.h"
@@ -27,7 +30,7 @@ void profile_trace_task(os_task_t *task)
 	unsigned long flags;
 	u64 comm[2];
 
-	if (!pf_read_once(entries) || !tid)
+	if (!pf_read_once(entries) || !tid || !trace_is_recording())
 		return;
 	os_task_comm(task, comm);
 	flags = os_lock(&lock);
@@ -47,6 +50,12 @@ static void set_entries(struct entry *table)
 	os_unlock(&lock, flags);
 }
 
+void trace_tasks_add_all(void)
+{
+	if (entries)
+		os_visit_tasks(profile_trace_task);
+}
+
 int trace_tasks_init(void)
 {
 	struct entry *table;
@@ -57,7 +66,7 @@ int trace_tasks_init(void)
 	if (!table)
 		return -OS_ENOMEM;
 	set_entries(table);
-	os_visit_tasks(profile_trace_task);
+	trace_tasks_add_all();
 	return 0;
 }
 

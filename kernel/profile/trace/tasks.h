@@ -14,6 +14,9 @@
  */
 int trace_tasks_init(void);
 
+/* Adds all existing tasks, if there is a table. For the time when recording was off. */
+void trace_tasks_add_all(void);
+
 /* Frees the table. Process context. */
 void trace_tasks_free(void);
 
