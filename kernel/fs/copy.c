@@ -186,7 +186,12 @@ static ssize_t splice_to_file(struct file *in, struct position *out, size_t n, b
 	ssize_t done;
 	int error;
 
-	if (!is_plain(out->file) || out->file->flags & O_APPEND)
+	if (out->file->flags & O_APPEND)
+		return -EINVAL;
+	/* Other devices may wait, which must not happen with the pipe's lock held. */
+	if (file_discards_writes(out->file))
+		return pipe_drain(in, n, nonblock, put_into_file, out);
+	if (!is_plain(out->file))
 		return -EINVAL;
 	error = get_position(out);
 	if (error)
@@ -268,6 +273,8 @@ SYSCALL_DEFINE4(tee, int, in_fd, int, out_fd, size_t, n, unsigned int, flags)
 	if (in && out && file_may_read(in) && file_may_write(out)) {
 		if (flags & ~SPLICE_F_ALL || !file_is_pipe(in) || !file_is_pipe(out))
 			ret = -EINVAL;
+		else if (!n)
+			ret = 0;
 		else
 			ret = pipe_move(in, out, min(n, MAX_RW_BYTES), true,
 					flags & SPLICE_F_NONBLOCK);

@@ -417,13 +417,14 @@ static void test_sendfile(void)
 static void test_splice(void)
 {
 	int in = open(check_file_name(), O_CREAT | O_RDWR | O_TRUNC, 0600), ends[2], second[2];
-	int out = open("/tmp/splice", O_CREAT | O_RDWR | O_TRUNC, 0600), appends;
+	int out = open("/tmp/splice", O_CREAT | O_RDWR | O_TRUNC, 0600), appends, null;
 	loff_t at = 100;
 
 	fill_pattern(block, CAPACITY, 6);
 	CHECK(write(in, block, 20000) == 20000 && lseek(in, 10, SEEK_SET) == 10);
 	make_pipe(ends, O_NONBLOCK);
 	CHECK(splice(ends[0], NULL, out, NULL, 10, 0) == -1 && errno == EAGAIN);
+	CHECK(splice(ends[0], NULL, out, NULL, 0, 0) == 0);
 	CHECK(splice(in, NULL, ends[1], NULL, 1000, 0) == 1000 && lseek(in, 0, SEEK_CUR) == 1010);
 	CHECK(splice(in, &at, ends[1], NULL, 2000, SPLICE_F_MOVE) == 2000 && at == 2100);
 	CHECK(lseek(in, 0, SEEK_CUR) == 1010);
@@ -437,6 +438,7 @@ static void test_splice(void)
 
 	/* From pipe to pipe, and the same bytes again. */
 	make_pipe(second, O_NONBLOCK);
+	CHECK(tee(ends[0], second[1], 0, 0) == 0);
 	CHECK(write(ends[1], block, 300) == 300);
 	CHECK(tee(ends[0], second[1], 200, 0) == 200 && available(ends[0]) == 300);
 	CHECK(splice(ends[0], NULL, second[1], NULL, 50, 0) == 50 && available(ends[0]) == 250);
@@ -447,6 +449,14 @@ static void test_splice(void)
 	CHECK(splice(ends[0], NULL, second[1], NULL, 1, 0) == -1 && errno == EAGAIN);
 	CHECK(splice(in, NULL, second[1], NULL, 1, 0) == -1 && errno == EAGAIN);
 	CHECK(lseek(in, 0, SEEK_CUR) == 1010 && available(ends[0]) == 250);
+
+	/* To a device without a position. */
+	null = open("/dev/null", O_WRONLY);
+	at = 5;
+	CHECK(splice(ends[0], NULL, null, NULL, 50, 0) == 50);
+	CHECK(splice(ends[0], NULL, null, &at, 50, 0) == 50 && at == 5);
+	CHECK(write(ends[1], block, 100) == 100 && available(ends[0]) == 250);
+	CHECK(!close(null));
 
 	/* What cannot be. */
 	appends = open("/tmp/splice", O_WRONLY | O_APPEND);
