@@ -116,6 +116,10 @@ def find_entry(entries: Entries, path: str, nr_links: int = 0) -> Entry | None:
     return entries.get("/".join(parts))
 
 
+def first_of(names: list[str]) -> str:
+    return names[0] + (f" (and {len(names) - 1} more)" if len(names) > 1 else "")
+
+
 def warn_of_problems(entries: Entries) -> None:
     """Prints one line for each kind of problem: a package may have a hundred of one kind."""
     found: dict[str, list[str]] = {}
@@ -130,8 +134,7 @@ def warn_of_problems(entries: Entries) -> None:
         if why:
             found.setdefault(why, []).append(f"/{name}")
     for why, names in found.items():
-        others = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
-        warn(f"{names[0]}{others}: {why}")
+        warn(f"{first_of(names)}: {why}")
 
 
 def add_entry(entries: Entries, name: str, entry: Entry) -> None:
@@ -276,13 +279,17 @@ def add_symlink(entries: Entries, item: str) -> None:
 
 
 def add_package(entries: Entries, package: str, cache: Path) -> None:
+    """A host may have removed files: the image goes without them, unless they are code."""
+    missing = []
     for path, source in packages.package_files(package, cache):
         try:
             add_path(entries, clean_name(str(path)), source)
         except FileNotFoundError as error:
-            if path not in packages.conffiles(package):
+            if clean_name(str(path.parent)) in PROGRAM_PLACES or ".so" in path.suffixes:
                 raise Error(f"package {package}: {path} is missing: install it again") from error
-            warn(f"package {package}: left out, because it is missing here: {path}")
+            missing.append(str(path))
+    if missing:
+        warn(f"package {package}: left out, because it is missing here: {first_of(missing)}")
 
 
 def add_busybox(entries: Entries, cache: Path) -> None:

@@ -46,12 +46,6 @@ def installed_files(package: str) -> list[Path] | None:
     return [Path(line) for line in listed if line.startswith("/") and line != "/."]
 
 
-def conffiles(package: str) -> set[Path]:
-    """Returns the configuration files of an installed package, which may be removed from a host."""
-    listed = run("dpkg-query", "-W", "-f", "${Conffiles}\n", package).stdout.splitlines()
-    return {Path(line.split()[0]) for line in listed if line.strip()}
-
-
 def downloaded_root(package: str, cache: Path) -> Path:
     """Returns a directory with the files of a package to download; downloads it once."""
     root = cache / package

@@ -291,22 +291,19 @@ def test_mkinitramfs_downloads_packages(image, monkeypatch) -> None:
     assert asked == ["dpkg-query", "apt-get", "dpkg-deb", "dpkg-query"]
 
 
-def test_mkinitramfs_goes_without_a_removed_conffile(image, monkeypatch) -> None:
-    """A host may have removed a package's configuration, but not its programs."""
-    files = [(Path("/etc/tool.conf"), Path("no-conf")), (Path("/bin/tool"), Path("text"))]
+@pytest.mark.parametrize("code", ["/usr/bin/tool2", "/usr/lib/libtool.so.1"])
+def test_mkinitramfs_goes_without_removed_files(image, monkeypatch, code) -> None:
+    """A host may have removed a package's configuration and documentation, but not its code."""
+    removed = Path("no-file")
+    files = [(Path("/etc/tool.conf"), removed), (Path("/bin/tool"), Path("text"))]
+    files += [(Path("/usr/lib/tool/.toolrc"), removed)]
     monkeypatch.setattr(packages, "package_files", lambda package, cache: files)
-
-    def run(*command: str, cwd: Path | None = None) -> subprocess.CompletedProcess:
-        return subprocess.CompletedProcess(command, 0, conffiles, "")
-
-    monkeypatch.setattr(packages, "run", run)
-    conffiles = " /etc/other.conf 00\n /etc/tool.conf 8d777f385d3dfec8815d20f7496026dc obsolete\n"
     records, said = image("--package", "tool")
     assert ("bin/tool", 0o100600, b"hello\n") in records
-    why = "package tool: left out, because it is missing here: /etc/tool.conf"
+    why = "package tool: left out, because it is missing here: /etc/tool.conf (and 1 more)"
     assert said == f"mkinitramfs: warning: {why}\n"
-    conffiles = "\n"
-    assert "/etc/tool.conf is missing: install it" in image("--package", "tool", ok=False)
+    files.append((Path(code), removed))
+    assert f"{code} is missing: install it" in image("--package", "tool", ok=False)
 
 
 DEPENDENCIES = """\
