@@ -73,8 +73,12 @@ grep -v '^#' {T}/trace; echo nop >{T}/current_tracer; echo 0 >{T}/tracing_thresh
 echo 1 >{T}/tracing_on
 section wrong; trace-cmd record -e sched -f 'nosuch == 1' busybox ls 2>&1; cat {T}/error_log
 section user; su user -c 'trace-cmd record -e sched ls; cat {T}/trace' 2>&1
+kill $loop; wait $loop
+point() {{ while read -r on name rest; do [ "$name" != $1 ] || echo $rest; done; }}
+section latency; point exec </proc/profile/report
+perf ftrace latency -a -T do_execve busybox sh -c 'for i in 1 2 3 4 5; do busybox true; done' 2>&1
+point exec </proc/profile/report
 section end
-kill $loop
 """
 
 
@@ -208,6 +212,17 @@ def test_perf_ftrace(sections):
     counts = re.findall(r"\| +(\d+) \| [ #]+ \|$", sections["perf_latency"], re.M)
     opened = sum(name == "sys_openat" for _, _, name in traced)
     assert len(counts) == 22 and sum(map(int, counts)) == opened
+
+
+def test_latency_equals_points(sections):
+    """perf ftrace latency has the calls that a point counts, but for the exec of perf itself."""
+    text = sections["latency"]
+    (begin, nr_before), (end, nr_after) = re.findall(r"^(\d+\.\d+) +(\d+) +\d+$", text, re.M)
+    rows = re.findall(r"^ +(\d+) - \S+ +(\w+) \| +(\d+) \| [ #]+ \|$", text, re.M)
+    units = {"us": 1e-6, "ms": 1e-3, "s": 1}
+    assert sum(int(nr) for _, _, nr in rows) == int(nr_after) - int(nr_before) - 1 >= 6
+    shortest = sum(int(low) * units[unit] * int(nr) for low, unit, nr in rows)
+    assert 0 < shortest < float(end) - float(begin)
 
 
 def test_threshold(sections):
