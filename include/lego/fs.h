@@ -154,7 +154,12 @@ void file_put(struct file *file);
 /* Reads a regular file. Returns the bytes read, fewer at its end, or a negative errno. */
 ssize_t file_read_at(struct file *file, void *buf, size_t n, u64 pos);
 u64 file_size_bytes(const struct file *file);
-u64 file_changed_ns(const struct file *file);	/* since 1970 */
+u64 file_changed_ns(const struct file *file); /* since 1970 */
+/*
+ * Returns a number that only this content of this file has, or 0 if somebody may be changing the
+ * content. A caller that keeps what it reads asks for the number first.
+ */
+u64 file_version(const struct file *file);
 u32 file_mode(const struct file *file);		/* S_IF* and permission bits */
 int file_may_execute(const struct file *file);	/* the current process: 0 or -EACCES */
 bool file_is_readable(const struct file *file); /* its mode lets the current process read it */

@@ -347,6 +347,7 @@ typedef struct file os_file_t;
 #define os_area_file_offset(area)	((area)->file_offset)
 #define os_file_bytes(file)		file_size_bytes(file)
 #define os_file_changed_ns(file)	file_changed_ns(file)
+#define os_file_version(file)		file_version(file)
 #define os_file_path(file, buf, size)	file_path(file, buf, size)
 #define os_file_read(file, buf, n, pos) file_read_at(file, buf, n, pos)
 #define os_file_close(file)		file_put(file)

@@ -171,6 +171,23 @@ u64 file_changed_ns(const struct file *file)
 	return READ_ONCE(file->inode->ctime_ns);
 }
 
+u64 file_version(const struct file *file)
+{
+	static u64 last;
+	struct inode *inode = file->inode;
+	u64 version;
+
+	/* A memfd, which has no place in the tree, is written to without being opened. */
+	if (READ_ONCE(inode->nr_writers) > 0 || !READ_ONCE(inode->parent))
+		return 0;
+	version = READ_ONCE(inode->version);
+	if (!version) {
+		version = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+		WRITE_ONCE(inode->version, version);
+	}
+	return version;
+}
+
 u32 file_mode(const struct file *file)
 {
 	return file->inode->mode;

@@ -117,6 +117,7 @@ struct inode {
 
 	/* Regular file. */
 	int nr_writers; /* files open for writing; negative: number of executions; atomic */
+	u64 version;	/* of the content: see file_version(); 0: it has none yet */
 	struct mutex write_lock; /* one writer at a time */
 	u32 seals;		 /* of a memfd: see memfd.c; changed under write_lock */
 	spinlock_t data_lock;	 /* guards the rest, and changes of owner and mode */

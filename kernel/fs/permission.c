@@ -172,7 +172,7 @@ static int count_use(struct inode *inode, int step)
 
 static void uncount_use(struct inode *inode, int step)
 {
-	int left = __atomic_sub_fetch(&inode->nr_writers, step, __ATOMIC_RELAXED);
+	int left = __atomic_sub_fetch(&inode->nr_writers, step, __ATOMIC_RELEASE);
 
 	ASSERT_NAMED(left * step >= 0, "nr_writers is balanced");
 }
@@ -184,6 +184,8 @@ int inode_begin_writing(struct inode *inode)
 
 void inode_end_writing(struct inode *inode)
 {
+	/* file_version() has returned 0 meanwhile. A number from before is an old one. */
+	WRITE_ONCE(inode->version, 0);
 	uncount_use(inode, 1);
 }
 

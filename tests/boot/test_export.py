@@ -104,6 +104,27 @@ def test_images(export, tmp_path):
     assert not found.files["images.json"][0].notes
 
 
+def test_images_of_a_program_that_is_written_again(export, tmp_path):
+    """Each content that a file has had when it was executed has its own build id."""
+    text = (harness.BUILD / "user/hello").read_bytes()
+    first = build_id(harness.BUILD / "user/hello")
+    at = text.index(bytes.fromhex(first))
+    script = f"""\
+cp /bin/hello /tmp/p; /tmp/p; /tmp/p
+printf x | dd of=/tmp/p bs=1 seek={at} conv=notrunc; /tmp/p; mv /tmp/p /tmp/q; /tmp/q
+cat /bin/hello-pie >/tmp/q; /tmp/q
+"""
+    image = harness.script_image(tmp_path, script, ("hello", "hello-pie"))
+    _, found = export(None, initrd=image, append="profile.on_exit=none")
+    rows = [(row["path"], row["build_id"]) for row in found.rows("images.json")]
+    assert rows[rows.index(("/tmp/p", first)) :] == [
+        ("/tmp/p", first),
+        ("/tmp/p", "78" + first[2:]),
+        ("/tmp/q", "78" + first[2:]),
+        ("/tmp/q", build_id(harness.BUILD / "user/hello-pie")),
+    ]
+
+
 def test_code_of_files(export):
     """
     A sample belongs to the file that was mapped when it was taken, in threads and children, too.

@@ -133,6 +133,7 @@ ssize_t host_file_data_read(const os_file_t *file, void *buf, size_t n, u64 at)
 }
 
 os_file_t *host_file_to_open;
+u64 host_file_version; /* of all files */
 
 os_file_t *host_file_open(const char *path)
 {

@@ -201,10 +201,12 @@ struct vma {
 #define os_area_file_offset(area)      ((area)->file_offset)
 #define os_file_bytes(file)	       ((file)->bytes)
 #define os_file_changed_ns(file)       ((file)->changed_ns)
+#define os_file_version(file)	       ((void)(file), host_file_version)
 #define os_file_path(file, buf, size)  ((void)(buf), (file)->path)
 #define os_file_read(file, buf, n, at) host_file_data_read(file, buf, n, at)
 ssize_t host_file_data_read(const os_file_t *file, void *buf, size_t n, u64 at);
 extern os_file_t *host_file_to_open;
+extern u64 host_file_version;
 #define os_file_open(path)  host_file_open(path)
 #define os_file_close(file) ((void)(file))
 os_file_t *host_file_open(const char *path);

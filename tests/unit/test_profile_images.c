@@ -108,6 +108,7 @@ static int setup(void **state)
 {
 	mm = (struct profile_mm){ 0 };
 	host_nr_key_changes = 0;
+	host_file_version = 0;
 	return 0;
 }
 
@@ -197,6 +198,43 @@ static void test_long_path(void **state)
 	found = path_at(map(0x1000, 0x2000, &file, 0), 0x1000);
 	assert_int_equal(strlen(found), IMAGE_PATH_BYTES - 1);
 	assert_string_equal(found + strlen(found) - 4, "/end");
+}
+
+/* A file's build id is read again when its version has changed, or when it has no version. */
+static void test_build_id_is_read_once(void **state)
+{
+	struct elf_file elf = good_elf();
+	os_file_t file = { "/bin/once", &elf, sizeof(elf), 0 };
+	u64 versions[] = { 1, 1, 2, 2 + 64, 2, 0, 0, 2 };
+	u32 news[] = { 1, 0, 1, 1, 1, 1, 1, 0 }, nr;
+
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+		nr = images_nr();
+		host_file_version = versions[i];
+		elf.desc[0] = 'a' + i;
+		map(0x1000 * i, 0x1000 * (i + 1), &file, 0);
+		assert_int_equal(images_nr() - nr, news[i]);
+	}
+	nr = images_nr();
+	file.path = "/bin/renamed";
+	map(0x10000, 0x11000, &file, 0);
+	assert_int_equal(images_nr() - nr, 1);
+	assert_string_equal(path_at(mm.code_map, 0x10000), "/bin/renamed");
+}
+
+/* Without a build id, the time of the last change is compared, too. */
+static void test_files_without_build_id_are_known(void **state)
+{
+	os_file_t file = { "/bin/none", "", 0, 5 };
+	u32 nr = images_nr();
+
+	host_file_version = 99;
+	map(0x1000, 0x2000, &file, 0);
+	map(0x3000, 0x4000, &file, 0);
+	assert_int_equal(images_nr() - nr, 1);
+	file.changed_ns = 6;
+	map(0x5000, 0x6000, &file, 0);
+	assert_int_equal(images_nr() - nr, 2);
 }
 
 static void test_json(void **state)
@@ -308,6 +346,8 @@ int main(void)
 		cmocka_unit_test_setup(test_equal_code_has_one_number, setup),
 		cmocka_unit_test_setup(test_replaced_code, setup),
 		cmocka_unit_test_setup(test_long_path, setup),
+		cmocka_unit_test_setup(test_build_id_is_read_once, setup),
+		cmocka_unit_test_setup(test_files_without_build_id_are_known, setup),
 		cmocka_unit_test_setup(test_json, setup),
 		cmocka_unit_test_setup(test_maps_of_jit_compilers, setup),
 		cmocka_unit_test_setup(test_full_tables, setup),

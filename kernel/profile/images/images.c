@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Records which files' code is mapped in each address space, as the number of a code map: see
- * images.h. The hook runs when a VMA becomes executable, a few times in the life of a process. Most
- * of its cost is reading the file's build id, about 4,000 instructions.
+ * images.h. The hook runs when a VMA becomes executable, a few times in the life of a process.
+ * Reading a file's build id takes about 4,000 instructions, so the image of each of the last 64
+ * files is kept as long as the file does not change.
  *
  * Equal files and equal maps get the same number, so thousands of processes of a few programs take
  * a few entries. The tables only grow: any record may contain a number, so numbers are never
@@ -79,22 +80,50 @@ struct images_lost images_lost(void)
 				     pf_read_once(nr_too_deep) };
 }
 
+#define NR_KNOWN    64
+#define NUMBER_BITS 10
+
+PF_BUILD_BUG_ON(MAX_IMAGES >= 1 << NUMBER_BITS);
+
+/* Versions of files, and below each the number of its image. The index is that of the version. */
+static u64 known[NR_KNOWN];
+
+/* Says whether a file with a known version, which may have another name now, is this image. */
+static bool is_known(u64 entry, u64 version, const struct image *image, os_file_t *file)
+{
+	const struct image *old;
+
+	if (!version || entry >> NUMBER_BITS != version)
+		return false;
+	old = image_get(entry & (PF_BIT(NUMBER_BITS) - 1));
+	return !strcmp(old->path, image->path) &&
+	       (old->build_id_bytes || old->changed_ns == os_file_changed_ns(file));
+}
+
 /* Returns the number of a file; 0: there is no room. */
 static u32 image_number(os_file_t *file)
 {
+	u64 version = os_file_version(file); /* before the content is read */
+	u64 *place = &known[version % NR_KNOWN], entry = pf_read_once(*place);
 	struct image image = { .bytes = os_file_bytes(file) };
 	char text[PATH_BYTES];
 	const char *path = os_file_path(file, text, sizeof(text));
 	size_t len = strlen(path);
+	u32 number;
 
 	/* If the path is too long, keeps its end, which says more than its start. */
 	if (len >= sizeof(image.path))
 		path += len + 1 - sizeof(image.path);
 	memcpy(image.path, path, strlen(path));
+	if (is_known(entry, version, &image, file))
+		return entry & (PF_BIT(NUMBER_BITS) - 1);
 	image.build_id_bytes = image_read_build_id(file, image.build_id);
 	if (!image.build_id_bytes)
 		image.changed_ns = os_file_changed_ns(file);
-	return number_of(&images, &image);
+	number = number_of(&images, &image);
+	if (version && number)
+		pf_write_once(*place, version << NUMBER_BITS | number);
+	return number;
 }
 
 static bool overlap(const struct code_map *a, const struct code_map *b)

@@ -39,6 +39,13 @@
 #error "profile: define os_file_read(file, buf, n, pos): reads a file; bytes or an error"
 #endif
 /*
+ * A number below 2^54 that only this content of this file has; 0: somebody may be changing the
+ * content. With it, a build id is read once, not each time the file is mapped.
+ */
+#ifndef os_file_version
+#define os_file_version(file) ((void)(file), 0ull)
+#endif
+/*
  * Opens the regular file with this path for reading, as the current process may. Returns NULL if
  * there is none, or where sleeping is forbidden. Any context. Without it, user code has no names.
  */
