@@ -28,15 +28,17 @@ LINUX_COSTS = {
     "pipe_odd": (3_298, "4 KiB through a pipe, after 100 bytes"),
     "file_fault": (599, "first read of a page of a mapped file"),
 }
-# The cost with the default profilers, at most this many times that without.
+# The cost with the default profilers, at most this many times that without. The ratio grows when
+# the kernel's own part becomes cheaper: a mix without profilers took 340,000 instructions when its
+# goal was set, and takes 247,000.
 PROFILER_LIMITS = {
     "yields": (2.30, "two processes; goal 1.60"),
     "pipe_bytes": (1.75, "ping-pong through pipes; goal 1.45"),
     "futex": (1.85, "ping-pong by futex; goal 1.45"),
     "thread": (2.25, "create, join; goal 1.40"),
-    "fork": (1.22, "fork, exit, wait; goal 1.08"),
+    "fork": (1.25, "fork, exit, wait; goal 1.08"),
     "exec": (1.26, "fork, execve, exit, wait; goal 1.12"),
-    "mix": (1.25, "fork, exec, pipe, open, read 4 KiB, close"),
+    "mix": (1.27, "fork, exec, pipe, open, read, close; goal 1.25"),
 }
 # With the default profilers, in instructions.
 LIMITS = {
