@@ -58,7 +58,7 @@ ROW = re.compile(
     r"^ *(\d+) +([\d.]+) +([\d.]+) +([\d.]+|-) +\d+  ([a-z ]+?) +([0-9a-f]{16})  ([0-9a-f]{16})$",
     re.MULTILINE,
 )
-COST = re.compile(r"is sampled every ([\d.]+) ms, which takes ([\d.]+) % of a CPU")
+COST = re.compile(r"is sampled every ([\d.]+) ms, which takes ([\d.]+) % of a CPU; (\d+) samples")
 
 
 def rows_of(text: str) -> list[Row]:
@@ -106,8 +106,10 @@ def test_hot_part_is_found(boot):
 
 def test_cost_is_bounded(boot):
     """Under icount, time is instructions, so the cost is exact. More samples are not taken."""
-    sleep, percent = COST.search(run(boot, 1500)).groups()
+    sleep, percent, nr = COST.search(run(boot, 1500)).groups()
     assert 5 <= float(sleep) < 20 and 0 < float(percent) <= 1
+    # Each time at least 10 regions, and at most 128.
+    assert 10 < int(nr) / (1500 / float(sleep)) < 128
 
 
 def test_phases(boot):

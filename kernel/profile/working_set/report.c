@@ -94,13 +94,13 @@ static void print_cost(void)
 	u64 tenths;
 
 	working_set_read_cost(&cost);
-	tenths = os_cycles_to_ns(cost.elapsed_cycles) / pf_max(cost.nr_samples, 1ull) /
+	tenths = os_cycles_to_ns(cost.elapsed_cycles) / pf_max(cost.nr_rounds, 1ull) /
 		 (NS_PER_MSEC / 10);
 	percent = report_percent(pf_min(cost.cycles, cost.elapsed_cycles), cost.elapsed_cycles);
-	if (cost.nr_samples)
+	if (cost.nr_rounds)
 		table_note("a page of each region is sampled every %lu.%lu ms, which takes "
-			   "%u.%02u %% of a CPU",
-			   tenths / 10, tenths % 10, percent / 100, percent % 100);
+			   "%u.%02u %% of a CPU; %lu samples",
+			   tenths / 10, tenths % 10, percent / 100, percent % 100, cost.nr_samples);
 	else
 		table_note("what sampling costs is not known yet");
 	if (cost.nr_changed)

@@ -25,7 +25,7 @@ u64 working_set_generation = 1;
 static u64 begin_generation; /* that of the worker's last sample */
 
 static struct {
-	u64 cycles, elapsed_cycles, nr_samples, nr_changed;
+	u64 cycles, elapsed_cycles, nr_rounds, nr_samples, nr_changed;
 	u64 generation;
 } cost; /* written by the worker */
 
@@ -81,6 +81,7 @@ static void read_sample(struct region *region, os_mm_t *mm, u64 now_ns)
 		return;
 	use = os_mm_use(mm, region->sample);
 	region_add_sample(region, use, now_ns);
+	cost.nr_samples++;
 	if (use == PROFILE_PAGE_CHANGED)
 		cost.nr_changed++;
 	region->sample = 0;
@@ -207,7 +208,7 @@ static void sample_while_on(void)
 			working_set_find_processes();
 		used = sample_all() + cpu_cycles() - used;
 		os_sleep_ms(sleep_after(used));
-		cost.nr_samples++;
+		cost.nr_rounds++;
 		cost.cycles += used;
 		cost.elapsed_cycles += os_cycles() - begin;
 	}
@@ -252,6 +253,7 @@ void working_set_read_cost(struct working_set_cost *to)
 		return;
 	to->cycles = pf_read_once(cost.cycles);
 	to->elapsed_cycles = pf_read_once(cost.elapsed_cycles);
+	to->nr_rounds = pf_read_once(cost.nr_rounds);
 	to->nr_samples = pf_read_once(cost.nr_samples);
 	to->nr_changed = pf_read_once(cost.nr_changed);
 }

@@ -81,8 +81,9 @@ extern u64 working_set_generation; /* grows with each reset */
 struct working_set_cost {
 	u64 cycles;	    /* of all CPUs */
 	u64 elapsed_cycles; /* of one CPU, while it was on */
-	u64 nr_samples;	    /* of each region */
-	u64 nr_changed;	    /* samples that do not tell */
+	u64 nr_rounds;	    /* in which a page of each region is sampled */
+	u64 nr_samples;	    /* of pages */
+	u64 nr_changed;	    /* of these, do not tell */
 };
 void working_set_read_cost(struct working_set_cost *cost);
 

@@ -6,6 +6,9 @@
  *
  * bench-events linux N: the same lines for N of each operation that is compared with Linux.
  *
+ * bench-events memory N: has 64 MiB, and uses 12 MiB of it N times: `bench: memory <cycles> <N>`,
+ * and `bench: samples <nr> 1`, the samples of pages in that time.
+ *
  * bench-events run PROGRAM ARGUMENTS: `bench: run <cycles> 1`, from fork() until it is reaped.
  */
 #include <errno.h>
@@ -223,6 +226,50 @@ static int compare_with_linux(long nr)
 	return 0;
 }
 
+static long nr_samples(void)
+{
+	FILE *file = fopen("/proc/profile/working_set", "r");
+	char line[200], *found;
+	long nr = 0;
+
+	while (file && fgets(line, sizeof(line), file)) {
+		found = strstr(line, " of a CPU; ");
+		if (found)
+			nr = atol(strchr(found, ';') + 1);
+	}
+	if (file)
+		fclose(file);
+	return nr;
+}
+
+#define MEMORY_BYTES (64l << 20)
+#define USED_BYTES   (12l << 20)
+
+/* All is touched first, and the regions get some time to find what is used. */
+static int use_memory(long nr)
+{
+	volatile char *pages = mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t start = 0;
+	long before = 0;
+
+	if (pages == MAP_FAILED)
+		die("no memory");
+	for (long i = 0; i < MEMORY_BYTES; i += PAGE_BYTES)
+		pages[i] = 1;
+	for (long round = -nr / 2; round < nr; round++) {
+		if (!round) {
+			before = nr_samples();
+			start = rdtsc();
+		}
+		for (long i = 0; i < USED_BYTES; i += PAGE_BYTES)
+			pages[i]++;
+	}
+	print("memory", rdtsc() - start, nr);
+	print("samples", nr_samples() - before, 1);
+	return 0;
+}
+
 static int run(char **argv)
 {
 	uint64_t start = rdtsc();
@@ -248,8 +295,10 @@ int main(int argc, char **argv)
 		return 0;
 	if (argc == 3 && !strcmp(argv[1], "linux") && nr > 0)
 		return compare_with_linux(nr);
+	if (argc == 3 && !strcmp(argv[1], "memory") && nr > 0)
+		return use_memory(nr);
 	if (argc != 3 || strcmp(argv[1], "each") || nr < 2) {
-		puts("usage: bench-events each N | linux N | run PROGRAM ARGUMENTS");
+		puts("usage: bench-events each N | linux N | memory N | run PROGRAM ARGUMENTS");
 		return 2;
 	}
 	time_calls("fail", SYS_close, EBADF, nr);
