@@ -32,6 +32,10 @@ export function plural(n, what) {
 	return `${count(n)} ${what}${n === 1 ? "" : "s"}`;
 }
 
+export function bytes(n) {
+	return n >= 1 << 20 ? `${(n / (1 << 20)).toFixed(1)} MiB` : `${Math.floor(n / 1024)} KiB`;
+}
+
 // Returns the weight of a graph's frame in words.
 export function weight(graph, n) {
 	if (graph.unit === "ns")

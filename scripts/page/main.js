@@ -7,6 +7,7 @@ import { el } from "./dom.js";
 import { showFilter } from "./filter.js";
 import { showFirst, showLimits, showLosses } from "./first.js";
 import { Flame } from "./flame.js";
+import { Memory } from "./memory.js";
 import { scrollToView, start } from "./state.js";
 import { showTables } from "./tables.js";
 import { TimeLine } from "./timeline.js";
@@ -60,6 +61,8 @@ async function main() {
 		views.push(new Waits(data));
 	if (data.events || data.runs[0].graphs.path)
 		views.push(new TimeLine(data));
+	if (data.runs[0].memory.length)
+		views.push(new Memory(data));
 	if (data.changes)
 		views.push(new Compare(data));
 	showTables(data);

@@ -89,6 +89,8 @@ export function tableOf(one, hz, top) {
 
 // Tables of the view of waits.
 export const WAIT_FILES = ["waits", "waits_locks", "waits_tasks", "waits_calls", "spinlocks"];
+// And of that of used memory.
+export const MEMORY_FILES = ["working_set", "working_set_regions"];
 const FIRST = [
 	["calls", "System calls", "Which calls are made, how long do they take, and which fail?",
 		["strace", "processes", "files", "calls"]],
@@ -99,8 +101,9 @@ const FIRST = [
 
 export function showTables(data) {
 	const run = data.runs[0], hz = run.meta.tsc_hz || 1e9;
-	const left = new Set(run.graphs.waits.total
-		? run.tables.filter((one) => !WAIT_FILES.includes(one.file)) : run.tables);
+	const shown = [...(run.graphs.waits.total ? WAIT_FILES : []),
+		...(run.memory.length ? MEMORY_FILES : [])];
+	const left = new Set(run.tables.filter((one) => !shown.includes(one.file)));
 	for (const [id, name, question, files] of FIRST) {
 		const these = [...left].filter((one) => !files.length || files.includes(one.file));
 		if (!these.length)

@@ -15,7 +15,7 @@ import re
 import zlib
 from pathlib import Path
 
-from profiles import page_code, page_data, page_events, page_path, stacks
+from profiles import page_code, page_data, page_events, page_memory, page_path, stacks
 from profiles.events import Trace
 from profiles.export import Export, ExportError
 from profiles.page_columns import Columns
@@ -86,7 +86,8 @@ def read_run(export: Export, names: Names, tree: Tree, columns: Columns) -> dict
         found["path"] = page_path.summary(rows, segments, both["waits"], names)
         found["limits"] = page_path.limits(rows) + found["limits"]
         graphs["path"] = page_path.graph(segments, rows, tree, columns)
-    return found | {"graphs": graphs}
+    memory, damaged = page_memory.write(export, columns)
+    return found | {"graphs": graphs, "memory": memory, "limits": damaged + found["limits"]}
 
 
 def make(exports: list[Export], names: list[Names], trace: Trace | None) -> bytes:

@@ -197,7 +197,8 @@ def tables(export: Export, named: TableNames) -> list[dict]:
 
 
 FIRST_LINES = "first_lines.json"
-SHOWN = {FIRST_LINES, "critical_path.json"}  # in a view of their own, not as tables
+# In a view of their own, not as tables.
+SHOWN = {FIRST_LINES, "critical_path.json", "working_set_history.json"}
 
 
 def first_lines(export: Export, named: TableNames) -> list[str]:

@@ -78,13 +78,40 @@ class Scale:
             at += height + GAP
         self.height = at - GAP
 
+    def top(self, at: float, height: float) -> float:
+        return self.height - at - height
+
     def place(self, start: int, end: int) -> tuple[float, float] | None:
         """Returns the top and the height of a part of a range, or None beyond all."""
         for first, last, at, height in self.ranges:
             if first <= start and end <= last:
                 unit = height / (last - first)
-                return self.height - at - (end - first) * unit, (end - start) * unit
+                part = (end - start) * unit
+                return self.top(at + (start - first) * unit, part), part
         return None
+
+
+@dataclass
+class Layout:
+    """Where the regions of a process are in its picture."""
+
+    height: float
+    ranges: list[tuple[int, int, float, float]]  # start, end, top, height
+    begin: int  # ns; of the first moment's regions
+    times: list[int]  # moments
+    places: list[tuple[Cell, int, float, float]]  # number of the moment, top, height
+
+
+def layout(cells: list[Cell]) -> Layout:
+    scale = Scale(joined(cells))
+    times = sorted({cell.ns for cell in cells})
+    moments = {ns: i for i, ns in enumerate(times)}
+    step = times[1] - times[0] if len(times) > 1 else 1
+    ranges = [(start, end, scale.top(at, size), size) for start, end, at, size in scale.ranges]
+    places = [(cell, moments[cell.ns], *place)
+              for cell in sorted(cells, key=lambda cell: (cell.ns, cell.start))
+              if (place := scale.place(cell.start, cell.end))]  # fmt: skip
+    return Layout(scale.height, ranges, times[0] - step, times, places)
 
 
 def size(nr_bytes: int) -> str:
@@ -106,41 +133,38 @@ def color(cell: Cell) -> str:
 
 def panel(cells: list[Cell], heading: str, top: float) -> tuple[list[str], float]:
     """Returns the picture of a process, and its height."""
-    scale = Scale(joined(cells))
-    times = sorted({cell.ns for cell in cells})
-    step = times[1] - times[0] if len(times) > 1 else 1
-    begin = times[0] - step
-    before = dict(zip(times, [begin, *times]))
-    per_ns = (WIDTH - LEFT - 10) / max(times[-1] - begin, 1)
+    made = layout(cells)
+    begins = [made.begin, *made.times]
+    per_ns = (WIDTH - LEFT - 10) / max(made.times[-1] - made.begin, 1)
     parts = [f'<text x="10" y="{top + 16:.1f}" {FONT}>{html.escape(printable(heading))}</text>']
     top += 26
-    for start, end, at, height in scale.ranges:
-        y = top + scale.height - at - height
+    for start, end, at, height in made.ranges:
+        y = top + at
         parts.append(rect(LEFT, y, WIDTH - LEFT - 10, height, "#f4f4f4", size(end - start)))
         if height >= 10:
             parts.append(f'<text x="10" y="{y + height:.1f}" {FONT}>{start:016x}</text>')
-    for cell in cells:
-        place = scale.place(cell.start, cell.end)
-        if not place or not cell.accessed:
+    for cell, moment, at, height in made.places:
+        if not cell.accessed:
             continue
-        x, width = LEFT + (before[cell.ns] - begin) * per_ns, (cell.ns - before[cell.ns]) * per_ns
+        x, width = (ns * per_ns for ns in (begins[moment] - made.begin, cell.ns - begins[moment]))
         title = f"{cell.start:x}-{cell.end:x} ({size(cell.end - cell.start)})"
         title += f" at {cell.ns / 1e9:.3f} s: accessed {cell.accessed} %, written {cell.written} %"
-        parts.append(rect(x, top + place[0], width, place[1], color(cell), title))
-    bottom = top + scale.height
-    for i, ns in ((0, begin), (1, times[-1])):
+        parts.append(rect(LEFT + x, top + at, width, height, color(cell), title))
+    bottom = top + made.height
+    for i, ns in ((0, made.begin), (1, made.times[-1])):
         anchor = f'x="{LEFT + i * (WIDTH - LEFT - 10)}" text-anchor="{("start", "end")[i]}"'
         parts.append(f'<text {anchor} y="{bottom + 14:.1f}" {FONT}>{ns / 1e9:.3f} s</text>')
     return parts, bottom + 30
 
 
-def headings(export: Export) -> dict[int, str]:
+def processes(export: Export) -> dict[int, tuple[int, str]]:
+    """Returns by pid the working set of 10 s and a heading."""
     found = {}
     for row in export.rows("working_set.json"):
         try:
             used, resident = (number(row.get(f"{k}_bytes"), 64) for k in ("used_10s", "resident"))
             text = f"has used {size(used)} of its {size(resident)} in the last 10 s"
-            found[number(row.get("pid"), 32)] = f"{row.get('program')} {text}"
+            found[number(row.get("pid"), 32)] = used, f"{row.get('program')} {text}"
         except ValueError:
             continue
     return found
@@ -150,7 +174,7 @@ def draw(export: Export, cells: dict[int, list[Cell]]) -> bytes:
     """Returns SVG with a panel for each process, the lowest pid first."""
     if not cells:
         raise ExportError(f"{export.path} has no used memory: profile.working_set=on samples it")
-    names = headings(export)
+    names = {pid: text for pid, (_, text) in processes(export).items()}
     parts: list[str] = []
     top = float(TOP)
     for pid in sorted(cells):

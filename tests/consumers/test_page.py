@@ -30,6 +30,9 @@ RUNS = {
     "slow-fork": ("diagnosis.cpio", "init=/bin/slow-fork", 1),
     "losses": ("initramfs.cpio", "profile.samples=4096 init=/bin/wordcount -- -t 8 /data/text", 1),
 }
+OTHER_RUNS = {
+    "worksets": ("tests.cpio", "profile.working_set=on init=/bin/worksets -- 2000", 1),
+}
 EVENTS = "trace_event=sched,raw_syscalls"
 PATH = "profile.path=on"
 HOSTILE = [
@@ -110,7 +113,7 @@ def runs(tmp_path_factory):
 
     def run_once(name: str, more: str = "") -> tuple[Path, str]:
         if (name, more) not in found:
-            image, append, smp = RUNS[name]
+            image, append, smp = (RUNS | OTHER_RUNS)[name]
             path = directory / f"{name}{len(found)}.lego"
             append = f"profile.hz=10007 profile.on_exit=run {more} {append}"
             files = {"kernel": KERNEL, "initrd": BUILD / image, "export": path}
@@ -299,6 +302,70 @@ def test_time_line(browser, runs):
     assert end > start
     for row in page.rows("#range-table"):
         assert sum(int(cell.replace(".", "")) for cell in row[1:]) <= end - start
+
+
+def test_used_memory(browser, runs):
+    """Each region of the history has its place, its color and its words."""
+    lego, _ = runs("worksets")
+    page = make_page(browser, lego).open("#memory")
+    history = export.load(lego).rows("working_set_history.json")
+    used = [row for row in history if row["accessed_percent"]]
+    assert page.nodes("#memory canvas") == len(used) > 20
+    assert "working_set" not in page.run(
+        "return [...document.querySelectorAll('#tables [data-file]')].map((t) => t.dataset.file)"
+    )
+    # What the program used last: 8 MiB were written to, 4 MiB were read.
+    script = """
+        const canvas = document.querySelector("#memory canvas");
+        const height = canvas.height - 18;
+        const { data } = canvas.getContext("2d").getImageData(canvas.width - 3, 0, 1, height);
+        return Array.from({ length: height }, (_, y) => Array.from(data.slice(4 * y, 4 * y + 3)))"""
+    colors = page.run(script)
+    red = sum(r > 180 and b < 90 for r, _, b in colors)
+    blue = sum(b > 180 and r < 90 for r, _, b in colors)
+    last = max(row["ns"] for row in history)
+    assert 1.3 < red / blue < 3 and 20 < red < 120
+    # The keyboard goes through the moments, and through the regions of one.
+    info = "return document.querySelector('#memory .info').textContent"
+    page.key("#memory canvas", *[Keys.ARROW_RIGHT] * 40, *[Keys.ARROW_DOWN] * 130)
+    rows = sorted((row for row in history if row["ns"] == last), key=lambda row: row["start"])
+    words = [f"accessed {row['accessed_percent']} %, written {row['written_percent']} %"
+             for row in rows]  # fmt: skip
+    for text, row in zip(words, rows, strict=True):
+        assert text in page.run(info) and f"{int(row['start'], 16):x}-" in page.run(info)
+        page.key("#memory canvas", Keys.ARROW_UP)
+    assert words[-1] in page.run(info)
+
+
+def test_used_memory_of_several_processes(browser, runs, tmp_path):
+    """The largest working set comes first; another one is chosen by the address. Names are text."""
+    found = export.load(runs("worksets")[0])
+    names = ["a" + name for name in HOSTILE[:3]]
+    for file, key in ("working_set.json", "program"), ("working_set_history.json", "written"):
+        (table,) = found.files[file]
+        rows = [row for row in table.rows if row["pid"] == 1]
+        for i, name in enumerate(names):
+            more = {"pid": 90 + i, key: name}
+            if key == "program":
+                more["used_10s_bytes"] = (80 + i) << 20
+            table.rows += [row | more for row in rows]
+    path = tmp_path / "several.lego"
+    path.write_bytes(merge.write(found))
+    page = make_page(browser, path).open("#memory")
+    options = "return [...document.querySelectorAll('#memory option')].map((o) => o.textContent)"
+    shown = page.run(options)
+    assert [text.split(":")[0] for text in shown] == ["pid 92", "pid 91", "pid 90", "pid 1"]
+    assert all(name in text for name, text in zip(names[::-1], shown))
+    info = "return document.querySelector('#memory .info').textContent"
+    assert page.run(info).startswith(f"{names[2]} has used 82.0 MiB of its 64.")
+    page.open("#memory?mem=90")
+    assert page.run(info).startswith(f"{names[0]} has used 80.0 MiB")
+    assert page.run("return document.querySelector('#memory-pid').value") == "90"
+    for width in 1280, 480:
+        page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", SCREEN | {"width": width})
+        page.open("#memory")
+        assert page.run("return document.documentElement.scrollWidth") <= width
+    page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", SCREEN)
 
 
 def test_compare(browser, runs):

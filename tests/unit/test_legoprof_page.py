@@ -18,6 +18,7 @@ import trace_export
 from test_legoprof import META, SCRIPTS, legoprof
 from test_legoprof_fuzz import FILES, WAIT, whole
 from test_legoprof_output import CONTROL, EVIL, evil_files
+from test_legoprof_working_set import FIRST, MIB, PROCESS, ROWS, SECOND
 
 from profiles import page, page_code, page_columns, page_data, page_events  # noqa: E402
 from profiles import page_path, stacks  # noqa: E402
@@ -418,3 +419,31 @@ def test_modules():
     assert re.findall(forbidden, code) == ["http:"]  # the name of SVG's elements
     whole_page = code + page.read("page.css") + page.read("page.html")
     assert len(whole_page.encode()) < 120_000
+
+
+def test_used_memory(make):
+    """A picture of each process, the largest working set first; the history is no table."""
+    other = PROCESS | {"pid": 2, "program": "other", "used_10s_bytes": 9 * MIB}
+    history = [*ROWS[::-1], ROWS[0] | {"ns": None}]
+    files = {"working_set.json": [PROCESS, other], "working_set_history.json": history}
+    found = make(FILES | files)
+    run = found.data["runs"][0]
+    second, first = run["memory"]
+    assert (first["pid"], second["pid"]) == (1, 2)
+    assert first["heading"] == "a<b&? has used 8.0 MiB of its 32.0 MiB in the last 10 s"
+    assert first["times"] == [0, 10**9, 2 * 10**9]
+    keys = "moment", "start", "end", "accessed", "written"
+    assert list(zip(*(found.column(first[key]) for key in keys))) == [
+        (0, FIRST, FIRST + 8 * MIB, 0, 0),
+        (0, SECOND, SECOND + 24 * MIB, 100, 100),
+        (1, FIRST, FIRST + 8 * MIB, 100, 0),
+        (1, SECOND, SECOND + 24 * MIB, 0, 0),
+    ]
+    tops, heights = (found.column(first[key]) for key in ("top", "tall"))
+    assert tops[1] == 0 and heights[1] == 3 * heights[0]
+    assert tops[0] + heights[0] == round(100 * first["height"])
+    assert "1 damaged rows of used memory are left out" in run["limits"]
+    assert "working_set_history" not in [table["file"] for table in run["tables"]]
+    assert "working_set" in [table["file"] for table in run["tables"]]
+    files = {name: rows for name, rows in FILES.items() if "working_set" not in name}
+    assert make(files).data["runs"][0]["memory"] == []
