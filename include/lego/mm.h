@@ -276,11 +276,18 @@ struct mm_key mm_key_of(struct mm *mm, u64 addr);
  */
 unsigned int mm_get_ranges(struct mm *mm, struct profile_user_range *ranges, unsigned int max);
 u64 mm_count_pages(struct mm *mm, u64 start, u64 end);
+unsigned int mm_copy_physical(struct mm *mm, u64 *addr, u64 end, u64 *pages, unsigned int max);
 bool mm_begin_accessed(struct mm *mm);
 void mm_end_accessed(struct mm *mm);
 bool mm_clear_accessed(struct mm *mm, u64 *addr, u64 end, bool *flush);
 enum profile_page_use mm_page_use(struct mm *mm, u64 addr);
 unsigned int mm_flush_accessed(struct mm *mm);
+
+/*
+ * Finds the first range of RAM that ends after *start, and its node: the firmware's number, or ~0
+ * if it has none (ram.c). Returns false if there is none. Any context.
+ */
+bool ram_next(phys_addr_t *start, phys_addr_t *end, u32 *node);
 
 /*
  * Loads mm's page table on this CPU (NULL: the kernel's own). Called by the scheduler, interrupts

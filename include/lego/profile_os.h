@@ -438,15 +438,17 @@ static inline void os_free(void *ptr)
 
 /* Used memory. */
 typedef struct mm os_mm_t;
-#define os_mm_get(proc)			       process_get_mm(proc)
-#define os_mm_put(mm)			       mm_put(mm)
-#define os_mm_ranges(mm, ranges, max)	       mm_get_ranges(mm, ranges, max)
-#define os_mm_count_pages(mm, start, end)      mm_count_pages(mm, start, end)
-#define os_mm_begin(mm)			       mm_begin_accessed(mm)
-#define os_mm_end(mm)			       mm_end_accessed(mm)
-#define os_mm_clear_used(mm, addr, end, flush) mm_clear_accessed(mm, addr, end, flush)
-#define os_mm_use(mm, addr)		       mm_page_use(mm, addr)
-#define os_mm_flush(mm)			       mm_flush_accessed(mm)
+#define os_mm_get(proc)				  process_get_mm(proc)
+#define os_mm_put(mm)				  mm_put(mm)
+#define os_mm_ranges(mm, ranges, max)		  mm_get_ranges(mm, ranges, max)
+#define os_mm_count_pages(mm, start, end)	  mm_count_pages(mm, start, end)
+#define os_mm_begin(mm)				  mm_begin_accessed(mm)
+#define os_mm_end(mm)				  mm_end_accessed(mm)
+#define os_mm_clear_used(mm, addr, end, flush)	  mm_clear_accessed(mm, addr, end, flush)
+#define os_mm_use(mm, addr)			  mm_page_use(mm, addr)
+#define os_mm_flush(mm)				  mm_flush_accessed(mm)
+#define os_mm_physical(mm, addr, end, pages, max) mm_copy_physical(mm, addr, end, pages, max)
+#define os_ram_next(start, end, node)		  ram_next(start, end, node)
 
 /* Locks. */
 typedef spinlock_t os_lock_t;

@@ -74,6 +74,27 @@ u64 mm_count_pages(struct mm *mm, u64 start, u64 end)
 	return nr;
 }
 
+unsigned int mm_copy_physical(struct mm *mm, u64 *addr, u64 end, u64 *pages, unsigned int max)
+{
+	unsigned int nr = 0;
+	const u64 *pte;
+
+	rw_mutex_lock_read(&mm->lock);
+	while (nr < max && (pte = pgtable_next(mm->pgd, addr, end))) {
+		u64 stop = min(end, ALIGN_DOWN(*addr, TABLE_BYTES) + TABLE_BYTES);
+
+		for (; *addr < stop && nr < max; *addr += PAGE_SIZE) {
+			u64 entry = READ_ONCE(*pte++);
+
+			if (pte_has_page(entry))
+				pages[nr++] = entry & PTE_ADDR_MASK;
+		}
+	}
+	rw_mutex_unlock_read(&mm->lock);
+	cond_resched();
+	return nr;
+}
+
 bool mm_begin_accessed(struct mm *mm)
 {
 	rw_mutex_lock_read(&mm->lock);

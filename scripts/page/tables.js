@@ -90,7 +90,7 @@ export function tableOf(one, hz, top) {
 // Tables of the view of waits.
 export const WAIT_FILES = ["waits", "waits_locks", "waits_tasks", "waits_calls", "spinlocks"];
 // And of that of used memory.
-export const MEMORY_FILES = ["working_set", "working_set_regions"];
+export const MEMORY_FILES = ["working_set", "working_set_regions", "working_set_memory"];
 const FIRST = [
 	["calls", "System calls", "Which calls are made, how long do they take, and which fail?",
 		["strace", "processes", "files", "calls"]],

@@ -8,7 +8,9 @@
 #include <asm/pgtable.h>
 #include <lego/errno.h>
 #include <lego/mm.h>
+#include <lego/page.h>
 #include <lego/profile.h>
+#include <lego/slab.h>
 #include <lego/string.h>
 #include <lego/uaccess.h>
 
@@ -140,6 +142,49 @@ SELFTEST(working_set, next_page_and_count)
 	EXPECT(!mm_clear_accessed(mm, &addr, USER_BASE + 3 * PAGE_SIZE, &flush));
 	mm_end_accessed(mm);
 	leave_mm(mm);
+}
+
+SELFTEST(working_set, physical_pages)
+{
+	u64 end = USER_BASE + NR_PAGES * PAGE_SIZE, addr = USER_BASE, pages[NR_PAGES], nr = 0;
+	struct mm *mm = begin_test();
+
+	ASSERT(mm);
+	EXPECT_EQ(mm_unmap(mm, (u64)page_of(1), PAGE_SIZE), 0);
+	for (unsigned int i = 0; i < NR_PAGES; i++) {
+		if (i != 1)
+			EXPECT_EQ(put_user(i, page_of(i)), 0);
+	}
+	EXPECT_EQ(mm_copy_physical(mm, &addr, end, pages, 3), 3);
+	EXPECT_EQ(addr, (u64)page_of(4));
+	for (unsigned int i = 0; i < 3; i++)
+		EXPECT_EQ(*(u8 *)phys_to_virt(pages[i]), i ? i + 1 : 0);
+	while (addr < end)
+		nr += mm_copy_physical(mm, &addr, end, pages, NR_PAGES);
+	EXPECT_EQ(nr, NR_PAGES - 4);
+	EXPECT_EQ(*(u8 *)phys_to_virt(pages[nr - 1]), NR_PAGES - 1);
+	leave_mm(mm);
+}
+
+/* Ranges of RAM are in order, and have all pages that can be allocated. */
+SELFTEST(working_set, ram)
+{
+	u64 start = 0, end = 0, total = 0;
+	void *object = kmalloc(PAGE_SIZE);
+	bool has_object = false;
+	u32 node;
+
+	ASSERT(object);
+	while (ram_next(&start, &end, &node)) {
+		EXPECT(start < end);
+		EXPECT_EQ((start | end) % PAGE_SIZE, 0);
+		total += end - start;
+		has_object |= virt_to_phys(object) >= start && virt_to_phys(object) < end;
+		start = end;
+	}
+	EXPECT(has_object);
+	kfree(object);
+	EXPECT(total >= page_nr_total() * PAGE_SIZE);
 }
 
 SELFTEST(working_set, ranges)

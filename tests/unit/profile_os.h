@@ -352,12 +352,16 @@ u64 os_mm_count_pages(os_mm_t *mm, u64 start, u64 end);
 bool os_mm_clear_used(os_mm_t *mm, u64 *addr, u64 end, bool *flush);
 u32 os_mm_use(os_mm_t *mm, u64 addr);
 u32 os_mm_flush(os_mm_t *mm);
+u32 os_mm_physical(os_mm_t *mm, u64 *addr, u64 end, u64 *pages, u32 max);
+bool os_ram_next(u64 *start, u64 *end, u32 *node);
 #define os_mm_get	  os_mm_get
 #define os_mm_ranges	  os_mm_ranges
 #define os_mm_count_pages os_mm_count_pages
 #define os_mm_clear_used  os_mm_clear_used
 #define os_mm_use	  os_mm_use
 #define os_mm_flush	  os_mm_flush
+#define os_mm_physical	  os_mm_physical
+#define os_ram_next	  os_ram_next
 
 /* These are functions. */
 #define os_vprintk		 os_vprintk

@@ -18,10 +18,12 @@ struct host_mm {
 	u32 nr_ranges;
 	u8 present[NR_PAGES], use[NR_PAGES];
 	bool marked[NR_PAGES];
+	u64 physical; /* of the first page; the others follow */
 };
 
-static struct host_mm mm;
+static struct host_mm mm, other_mm;
 static struct process proc = { .pid = 7, .comm = "hot;\n" };
+static struct process other = { .pid = 8, .comm = "other" };
 static struct task worker;
 static u64 sample_takes_ns; /* how long each clearing of a bit takes */
 static u32 nr_flushes, nr_other_cpus, nr_left;
@@ -29,7 +31,7 @@ static void (*program)(void);
 
 os_mm_t *os_mm_get(struct process *of)
 {
-	return of == &proc ? &mm : NULL;
+	return of == &proc ? &mm : of == &other && other_mm.nr_ranges ? &other_mm : NULL;
 }
 
 u32 os_mm_ranges(os_mm_t *of, struct profile_user_range *ranges, u32 max)
@@ -77,6 +79,38 @@ u32 os_mm_use(os_mm_t *of, u64 addr)
 	u32 i = index_of(addr);
 
 	return of->marked[i] ? of->use[i] : PROFILE_PAGE_CHANGED;
+}
+
+u32 os_mm_physical(os_mm_t *of, u64 *addr, u64 end, u64 *pages, u32 max)
+{
+	u32 nr = 0;
+
+	for (; nr < max && *addr < end; *addr += PAGE) {
+		if (of->present[index_of(*addr)])
+			pages[nr++] = of->physical + *addr - PLACE;
+	}
+	return nr;
+}
+
+#define MIB (1ull << 20)
+
+/* 128 MiB with a hole, and two nodes. */
+bool os_ram_next(u64 *start, u64 *end, u32 *node)
+{
+	static const struct {
+		u64 start, end;
+		u32 node;
+	} ram[] = { { 0, 10 * MIB, 0 }, { 12 * MIB, 36 * MIB, 0 }, { 36 * MIB, 128 * MIB, 1 } };
+
+	for (u32 i = 0; i < PF_ARRAY_SIZE(ram); i++) {
+		if (ram[i].end <= *start)
+			continue;
+		*start = pf_max(*start, ram[i].start);
+		*end = ram[i].end;
+		*node = ram[i].node;
+		return true;
+	}
+	return false;
 }
 
 u32 os_mm_flush(os_mm_t *of)
@@ -134,7 +168,9 @@ static int setup(void **state)
 	ready = true;
 	host_current = &worker;
 	memset(&mm, 0, sizeof(mm));
+	memset(&other_mm, 0, sizeof(other_mm));
 	memset(mm.present, 1, sizeof(mm.present));
+	mm.physical = 64 * MIB;
 	mm.ranges[0] = (struct profile_user_range){ AT(0), AT(NR_PAGES), 0 };
 	mm.nr_ranges = 1;
 	nr_flushes = 0;
@@ -326,6 +362,96 @@ static void areas_change(void **state)
 	}
 }
 
+/* Blocks of RAM: at most 16 of one size, and one more at a hole and where a node ends. */
+static const struct working_set_memory *known_memory(void)
+{
+	static struct working_set_memory copy;
+	u64 nr_pages = 0;
+
+	assert_true(working_set_copy_memory(&copy));
+	assert_int_equal(copy.nr_blocks, 18);
+	for (u32 i = 0; i < copy.nr_blocks; i++) {
+		const struct working_set_block *block = &copy.blocks[i];
+
+		nr_pages += block->nr_pages;
+		assert_int_equal(block->node, block->start >= 36 * MIB);
+		assert_true(!i || copy.blocks[i - 1].end <= block->start);
+	}
+	assert_int_equal(nr_pages, 126 * MIB / PAGE);
+	assert_true(copy.has_nodes);
+	return &copy;
+}
+
+static u64 pages_in(const struct working_set_memory *memory, u64 start, u64 end,
+		    enum working_set_level from)
+{
+	u64 nr = 0;
+
+	for (u32 i = 0; i < memory->nr_blocks; i++) {
+		const struct working_set_block *block = &memory->blocks[i];
+
+		if (block->start < start || block->end > end)
+			continue;
+		for (u32 level = from; level < WORKING_SET_LEVELS; level++)
+			nr += block->nr[level];
+	}
+	return nr;
+}
+
+static u64 rest_from;
+
+static void use_and_rest(void)
+{
+	if (host_now < rest_from)
+		use_eighth();
+}
+
+/* What is used has its place in RAM. */
+static void physical_memory(void **state)
+{
+	const struct working_set_memory *memory;
+
+	program = use_eighth;
+	sample(20 * 40 + 1);
+	memory = known_memory();
+	assert_true(host_now - memory->ns <= 1100 * MS);
+	assert_int_equal(memory->nr_outside, 0);
+	assert_int_equal(pages_in(memory, 0, 64 * MIB, WORKING_SET_RESIDENT), 0);
+	assert_int_equal(pages_in(memory, 64 * MIB, 128 * MIB, WORKING_SET_RESIDENT), NR_PAGES);
+	/* Pages 4096 to 6143 are the third block of eight. */
+	assert_int_equal(pages_in(memory, 80 * MIB, 88 * MIB, WORKING_SET_USED_SHORT), 2048);
+	assert_in_range(pages_in(memory, 64 * MIB, 128 * MIB, WORKING_SET_USED_SHORT), 3072, 3200);
+	/* Not in the last second: it rests. */
+	rest_from = host_now + 4000 * MS;
+	program = use_and_rest;
+	sample(20 * 80 + 1);
+	memory = known_memory();
+	assert_int_equal(pages_in(memory, 64 * MIB, 128 * MIB, WORKING_SET_USED_SHORT), 0);
+	assert_int_equal(pages_in(memory, 80 * MIB, 88 * MIB, WORKING_SET_USED_LONG), 2048);
+	profile_reset();
+	assert_false(working_set_copy_memory(&(struct working_set_memory){ 0 }));
+}
+
+/* A page of two processes counts once, as the one that uses it has it. Others are not in RAM. */
+static void shared_pages_count_once(void **state)
+{
+	const struct working_set_memory *memory;
+
+	profile_process_init(&other);
+	other_mm = mm;
+	other_mm.physical = mm.physical - 60 * MIB; /* 4 to 68 MiB: 4 MiB are shared */
+	program = use_eighth;
+	sample(20 * 40 + 1);
+	memory = known_memory();
+	assert_int_equal(memory->nr_outside, 2 * MIB / PAGE);
+	assert_int_equal(pages_in(memory, 0, 128 * MIB, WORKING_SET_RESIDENT),
+			 2 * NR_PAGES - 6 * MIB / PAGE);
+	assert_int_equal(pages_in(memory, 80 * MIB, 88 * MIB, WORKING_SET_USED_SHORT), 2048);
+	assert_true(
+		strstr(host_file_read("profile/working_set"), "node 0, with 34.0 MiB: programs"));
+	profile_process_release(&other);
+}
+
 /* History: at most so many moments, in order, from the first period to the last. */
 static void history_covers_all_times(void **state)
 {
@@ -393,6 +519,8 @@ int main(void)
 		cmocka_unit_test_setup(changed_pages_do_not_count, setup),
 		cmocka_unit_test_setup(cost_is_bounded, setup),
 		cmocka_unit_test_setup(areas_change, setup),
+		cmocka_unit_test_setup(physical_memory, setup),
+		cmocka_unit_test_setup(shared_pages_count_once, setup),
 		cmocka_unit_test_setup(history_covers_all_times, setup),
 		cmocka_unit_test_setup(text_and_json, setup),
 		cmocka_unit_test_setup(ended_process, setup),

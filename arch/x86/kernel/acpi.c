@@ -380,6 +380,43 @@ static void parse_hpet(const struct table_header *hpet)
 		acpi_info.hpet_address = table_field(hpet, 44, 8);
 }
 
+#define SRAT_MEMORY	  1
+#define SRAT_MEMORY_BYTES 40
+
+/* Memory with its proximity domain. An entry that is not enabled is a slot for hot plug. */
+static void add_memory(const u8 *entry)
+{
+	struct acpi_memory *memory = &acpi_info.memory[acpi_info.nr_memory];
+
+	if (!(get_bytes(entry + 28, 4) & 1) || !get_bytes(entry + 16, 8))
+		return;
+	if (acpi_info.nr_memory == MAX_ACPI_MEMORY) {
+		printk("acpi: more than %d ranges of memory with a node: the rest has none\n",
+		       MAX_ACPI_MEMORY);
+		return;
+	}
+	*memory = (struct acpi_memory){ get_bytes(entry + 8, 8), get_bytes(entry + 16, 8),
+					get_bytes(entry + 2, 4) };
+	acpi_info.nr_memory++;
+}
+
+static void parse_srat(const struct table_header *srat)
+{
+	const u8 *bytes = (const u8 *)srat;
+
+	for (u32 offset = 48; offset + 2 <= srat->length; offset += bytes[offset + 1]) {
+		u8 length = bytes[offset + 1];
+
+		if (length < 2 || offset + length > srat->length ||
+		    (bytes[offset] == SRAT_MEMORY && length < SRAT_MEMORY_BYTES)) {
+			printk("acpi: SRAT is damaged at byte %u: the rest is skipped\n", offset);
+			return;
+		}
+		if (bytes[offset] == SRAT_MEMORY)
+			add_memory(bytes + offset);
+	}
+}
+
 static void parse_table(phys_addr_t phys)
 {
 	static const struct {
@@ -389,6 +426,7 @@ static void parse_table(phys_addr_t phys)
 		{ "APIC", parse_madt },
 		{ "FACP", parse_fadt },
 		{ "HPET", parse_hpet },
+		{ "SRAT", parse_srat },
 	};
 	const struct table_header *table = phys ? map_firmware(phys, sizeof(*table)) : NULL;
 

@@ -59,6 +59,22 @@
 #ifndef os_mm_flush
 #error "profile: define os_mm_flush(mm): flushes all TLBs, returns the number of other CPUs"
 #endif
+/*
+ * Copies the physical addresses of up to max resident pages at or after *addr and before end, and
+ * moves *addr behind what it has looked at. Returns their number, which may be 0 before the end.
+ */
+#ifndef os_mm_physical
+#define os_mm_physical(mm, addr, end, pages, max) ((void)(pages), *(addr) = (end), 0u)
+#endif
+/*
+ * Finds the first range of RAM that ends after *start. Stores its start, its end, and its NUMA node
+ * or OS_NO_NODE. A range may begin where the one before ends. Returns false if there is none. May
+ * be left out, with os_mm_physical(): then nothing is said of physical memory.
+ */
+#ifndef os_ram_next
+#define os_ram_next(start, end, node) ((void)(start), (void)(end), (void)(node), false)
+#endif
+#define OS_NO_NODE (~0u)
 /* Sleeps. */
 #ifndef os_sleep_ms
 #error "profile: define os_sleep_ms(ms): lets the current thread sleep"

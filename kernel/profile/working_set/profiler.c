@@ -61,11 +61,17 @@ static void print_history_json(const void *unused)
 	report_print_working_set_history();
 }
 
+static void print_memory_json(const void *unused)
+{
+	report_print_working_set_memory();
+}
+
 static const struct profiler_file files[] = {
 	{ "profile/working_set", "on|off|reset", write_working_set, .print = print_all },
 	{ "profile/working_set.json", .print = print_processes_json, .is_json = true },
 	{ "profile/working_set_regions.json", .print = print_regions_json, .is_json = true },
 	{ "profile/working_set_history.json", .print = print_history_json, .is_json = true },
+	{ "profile/working_set_memory.json", .print = print_memory_json, .is_json = true },
 	{ 0 },
 };
 

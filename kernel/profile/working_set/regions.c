@@ -157,7 +157,7 @@ void regions_end_period(struct regions *r)
 	}
 }
 
-static bool was_used_in(const struct region *region, u64 now_ns, u64 ns)
+bool region_was_used_in(const struct region *region, u64 now_ns, u64 ns)
 {
 	return region->accessed_ns && now_ns - region->accessed_ns <= ns;
 }
@@ -165,10 +165,10 @@ static bool was_used_in(const struct region *region, u64 now_ns, u64 ns)
 /* Returns true if both are in the same working sets, so that merging them changes none. */
 static bool ages_are_alike(const struct region *a, const struct region *b, u64 now_ns)
 {
-	return was_used_in(a, now_ns, WORKING_SET_SHORT_NS) ==
-		       was_used_in(b, now_ns, WORKING_SET_SHORT_NS) &&
-	       was_used_in(a, now_ns, WORKING_SET_LONG_NS) ==
-		       was_used_in(b, now_ns, WORKING_SET_LONG_NS);
+	return region_was_used_in(a, now_ns, WORKING_SET_SHORT_NS) ==
+		       region_was_used_in(b, now_ns, WORKING_SET_SHORT_NS) &&
+	       region_was_used_in(a, now_ns, WORKING_SET_LONG_NS) ==
+		       region_was_used_in(b, now_ns, WORKING_SET_LONG_NS);
 }
 
 static bool can_merge(const struct regions *r, const struct region *a, const struct region *b,
@@ -264,7 +264,7 @@ u64 regions_working_set(const struct regions *r, u64 now_ns, u64 ns)
 	u64 nr = 0;
 
 	for (u32 i = 0; i < r->nr; i++) {
-		if (was_used_in(&r->all[i], now_ns, ns))
+		if (region_was_used_in(&r->all[i], now_ns, ns))
 			nr += r->all[i].nr_pages;
 	}
 	return nr;

@@ -71,6 +71,9 @@ void regions_merge(struct regions *r, u64 now_ns);
 void regions_split(struct regions *r, u64 begin_ns, u64 (*count)(void *arg, u64 start, u64 end),
 		   void *arg);
 
+/* Returns whether a region was used in the last `ns`. */
+bool region_was_used_in(const struct region *region, u64 now_ns, u64 ns);
+
 /* Returns the resident pages of regions that were used in the last `ns`. */
 u64 regions_working_set(const struct regions *r, u64 now_ns, u64 ns);
 

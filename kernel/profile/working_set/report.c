@@ -156,6 +156,138 @@ static u32 largest_slot(u32 *nr_known)
 	return found;
 }
 
+enum {
+	M_NODE, /* the first one, which a table without nodes leaves out */
+	M_SHORT,
+	M_LONG,
+	M_RESIDENT,
+	M_RAM,
+	M_START,
+	M_END,
+	M_NS,
+	M_NR_COLUMNS,
+};
+
+static const struct column memory_columns[M_NR_COLUMNS] = {
+	[M_NODE] = { "node", "node", COLUMN_COUNT, 4 },
+	[M_SHORT] = { "used.1s.bytes", "used_1s_bytes", COLUMN_COUNT, 14, .total = TOTAL_SUM },
+	[M_LONG] = { "used.10s.bytes", "used_10s_bytes", COLUMN_COUNT, 14, .total = TOTAL_SUM },
+	[M_RESIDENT] = { "resident.bytes", "resident_bytes", COLUMN_COUNT, 14, .total = TOTAL_SUM },
+	[M_RAM] = { "ram.bytes", "ram_bytes", COLUMN_COUNT, 14, .total = TOTAL_END },
+	[M_START] = { "from", "start", COLUMN_ADDRESS, 16 },
+	[M_END] = { "to", "end", COLUMN_ADDRESS, 16 },
+	[M_NS] = { NULL, "sampled_ns", COLUMN_COUNT },
+};
+
+static struct working_set_memory memory;
+
+static void print_block(const struct working_set_block *block, u32 first_column)
+{
+	u64 used_short = block->nr[WORKING_SET_USED_SHORT];
+	u64 used_long = used_short + block->nr[WORKING_SET_USED_LONG];
+
+	table_row((struct cell[M_NR_COLUMNS]){
+			  [M_NODE] = block->node == OS_NO_NODE ? cell_dash() : cell_nr(block->node),
+			  [M_SHORT] = cell_nr(bytes_of(used_short)),
+			  [M_LONG] = cell_nr(bytes_of(used_long)),
+			  [M_RESIDENT] =
+				  cell_nr(bytes_of(used_long + block->nr[WORKING_SET_RESIDENT])),
+			  [M_RAM] = cell_nr(bytes_of(block->nr_pages)),
+			  [M_START] = cell_nr(block->start),
+			  [M_END] = cell_nr(block->end),
+			  [M_NS] = cell_nr(memory.ns),
+		  } +
+		  first_column);
+}
+
+/* Adds up the blocks of a node, or of all nodes. */
+static struct working_set_block sum_of(bool is_of_all, u32 node)
+{
+	struct working_set_block sum = { 0 };
+
+	for (u32 i = 0; i < memory.nr_blocks; i++) {
+		const struct working_set_block *block = &memory.blocks[i];
+
+		if (!is_of_all && block->node != node)
+			continue;
+		sum.nr_pages += block->nr_pages;
+		for (u32 level = WORKING_SET_RESIDENT; level < WORKING_SET_LEVELS; level++)
+			sum.nr[level] += block->nr[level];
+	}
+	return sum;
+}
+
+static void note_sum(const char *whose, const struct working_set_block *sum)
+{
+	u64 used_short = sum->nr[WORKING_SET_USED_SHORT];
+	u64 used_long = used_short + sum->nr[WORKING_SET_USED_LONG];
+	char used[MIB_BYTES], used_10s[MIB_BYTES], resident[MIB_BYTES], ram[MIB_BYTES];
+
+	table_note(
+		"%s %s: programs have %s, and have used %s in the last 10 s, %s in the last second",
+		whose, print_mib(ram, sum->nr_pages),
+		print_mib(resident, used_long + sum->nr[WORKING_SET_RESIDENT]),
+		print_mib(used_10s, used_long), print_mib(used, used_short));
+}
+
+/* Prints a sum for each node, where its first block is. */
+static void note_nodes(void)
+{
+	for (u32 i = 0; i < memory.nr_blocks; i++) {
+		u32 node = memory.blocks[i].node, first = 0;
+		struct working_set_block sum;
+		char whose[MIB_BYTES] = "memory without a node,";
+
+		while (memory.blocks[first].node != node)
+			first++;
+		if (first != i)
+			continue;
+		sum = sum_of(false, node);
+		if (node != OS_NO_NODE)
+			os_snprintf(whose, sizeof(whose), "node %u, with", node);
+		note_sum(whose, &sum);
+	}
+}
+
+static bool is_of_programs(const struct working_set_block *block)
+{
+	return block->nr[WORKING_SET_RESIDENT] || block->nr[WORKING_SET_USED_LONG] ||
+	       block->nr[WORKING_SET_USED_SHORT];
+}
+
+/* Prints the blocks that programs have memory in. Without nodes, their column is left out. */
+static void print_memory_table(void)
+{
+	u32 first_column = memory.has_nodes ? 0 : M_SHORT;
+	const struct table table = { .columns = memory_columns + first_column,
+				     .nr_columns = M_NR_COLUMNS - first_column };
+	struct working_set_block all = sum_of(true, 0);
+	char whose[2 * MIB_BYTES];
+
+	table_begin(&table, "Working Set: physical memory");
+	os_snprintf(whose, sizeof(whose), "at %lu.%03lu s, of the machine's",
+		    memory.ns / NS_PER_SEC, memory.ns % NS_PER_SEC / NS_PER_MSEC);
+	note_sum(whose, &all);
+	if (memory.has_nodes)
+		note_nodes();
+	table_head();
+	for (u32 i = 0; i < memory.nr_blocks; i++) {
+		if (is_of_programs(&memory.blocks[i]))
+			print_block(&memory.blocks[i], first_column);
+	}
+	table_end();
+	if (memory.nr_outside)
+		table_note("%lu pages are not in RAM", memory.nr_outside);
+}
+
+static void print_memory(void)
+{
+	if (working_set_copy_memory(&memory))
+		print_memory_table();
+	else if (memory.no_room)
+		table_note("physical memory is not shown: no room");
+}
+
 static void print_off(void)
 {
 	struct off_snapshot off = off_time_since_reset(&working_set_off_time);
@@ -185,6 +317,8 @@ void report_print_working_set(const struct report *report)
 		table_note("%u other processes have smaller working sets", nr_known - 1);
 	print_cost();
 	print_off();
+	if (!report->proc)
+		print_memory();
 }
 
 void report_print_working_sets(void)
@@ -202,6 +336,8 @@ void report_print_working_sets(void)
 	else
 		report_printf("no process was sampled\n");
 	print_off();
+	if (any)
+		print_memory();
 }
 
 void report_print_working_set_regions(void)
@@ -276,6 +412,17 @@ static const struct column history_columns[H_NR_COLUMNS] = {
 	[H_ACCESSED] = { NULL, "accessed_percent", COLUMN_COUNT },
 	[H_WRITTEN] = { NULL, "written_percent", COLUMN_COUNT },
 };
+
+void report_print_working_set_memory(void)
+{
+	const struct table table = TABLE(memory_columns);
+	bool is_known = working_set_copy_memory(&memory);
+
+	table_begin(&table, "Working Set: physical memory");
+	for (u32 i = 0; is_known && i < memory.nr_blocks; i++)
+		print_block(&memory.blocks[i], 0);
+	table_end_without_total();
+}
 
 static void print_moment(void)
 {

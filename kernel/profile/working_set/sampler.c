@@ -6,6 +6,9 @@
  * bits again. After 20 samples a period ends: regions that are used alike are merged, and split
  * again at other pages, and the areas of the process are read anew.
  *
+ * In each round, it also visits some pages, for what programs use of the machine's memory
+ * (memory.c).
+ *
  * The cost is what the thread uses of a CPU, and the time of each flush for each CPU that it
  * interrupts. After each sample the thread sleeps 99 times as long as that has taken, or 5 ms, so
  * the cost is at most 1 % of one CPU. TLB misses after a flush are not in it.
@@ -201,12 +204,14 @@ static void sample_while_on(void)
 	u32 nr = 0;
 
 	while (pf_read_once(is_on)) {
-		u64 begin = os_cycles(), used = cpu_cycles();
+		u64 begin = os_cycles(), used = cpu_cycles(), others_cycles;
 
 		check_generation();
 		if (nr++ % WORKING_SET_SAMPLES == 0)
 			working_set_find_processes();
-		used = sample_all() + cpu_cycles() - used;
+		others_cycles = sample_all();
+		working_set_visit_memory(begin_generation, os_cycles_to_ns(os_cycles()));
+		used = others_cycles + cpu_cycles() - used;
 		os_sleep_ms(sleep_after(used));
 		cost.nr_rounds++;
 		cost.cycles += used;

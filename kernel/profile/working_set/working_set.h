@@ -71,6 +71,39 @@ struct working_set_slot {
 	struct working_set_moment moments[WORKING_SET_MOMENTS];
 };
 
+/* What is known of a page of RAM. */
+enum working_set_level {
+	WORKING_SET_RESIDENT = 1, /* a process has it */
+	WORKING_SET_USED_LONG,	  /* and has used it in the last 10 s */
+	WORKING_SET_USED_SHORT,	  /* in the last second */
+	WORKING_SET_LEVELS,
+};
+
+/* A block of RAM: what programs have of it, and use. */
+struct working_set_block {
+	u64 start, end;
+	u64 nr_pages;		    /* of RAM */
+	u64 nr[WORKING_SET_LEVELS]; /* pages by their level */
+	u32 node;		    /* OS_NO_NODE: unknown, or several */
+};
+
+#define WORKING_SET_BLOCKS 64
+
+struct working_set_memory {
+	u64 ns; /* when the pages were visited; 0: never */
+	u64 generation;
+	u64 nr_outside; /* pages that are in no block */
+	u32 nr_blocks;
+	bool has_nodes; /* several */
+	bool no_room;	/* to note what is known of pages */
+	struct working_set_block blocks[WORKING_SET_BLOCKS];
+};
+
+/* memory.c. Visits some pages of the sampled processes; called by the worker in each round. */
+void working_set_visit_memory(u64 generation, u64 now_ns);
+/* Copies what is shown. Returns false if it is not known since the reset. Any context but NMI. */
+bool working_set_copy_memory(struct working_set_memory *memory);
+
 /* sampler.c: the switch. Process context. */
 void working_set_switch(bool on, bool at_boot);
 void working_set_reset(void);
@@ -116,5 +149,6 @@ void report_print_working_sets(void); /* of all processes */
 void report_print_working_set_processes(void);
 void report_print_working_set_regions(void);
 void report_print_working_set_history(void);
+void report_print_working_set_memory(void);
 
 #endif

@@ -8,9 +8,10 @@
 
 #include <lego/kernel.h>
 
-#define MAX_IOAPICS  8
-#define NR_ISA_IRQS  16
-#define NR_APIC_LINT 2
+#define MAX_IOAPICS	8
+#define NR_ISA_IRQS	16
+#define NR_APIC_LINT	2
+#define MAX_ACPI_MEMORY 64
 
 struct acpi_ioapic {
 	u32 id;
@@ -22,6 +23,13 @@ struct acpi_isa_irq {
 	u32 gsi;
 	bool active_low;
 	bool level;
+};
+
+/* Memory of a NUMA node. */
+struct acpi_memory {
+	phys_addr_t start;
+	u64 size_bytes;
+	u32 node; /* its proximity domain */
 };
 
 struct acpi_info {
@@ -36,6 +44,9 @@ struct acpi_info {
 
 	phys_addr_t hpet_address; /* 0: none */
 	u16 pm_timer_port;	  /* 0: none */
+
+	struct acpi_memory memory[MAX_ACPI_MEMORY];
+	unsigned int nr_memory;
 
 	/* Power off (S5): 0 ports are absent. */
 	bool s5_valid;
