@@ -3,7 +3,7 @@
 How much of its memory a program uses. worksets has 64 MiB, of which it writes 8 and reads another 4
 again and again; each number is a time in ms, and for each further one the written part moves on.
 With `+` before the last one, it uses only 16 pages of another area. It resets the sampling when it
-has touched all.
+has touched all, unless the first word is `=`.
 """
 
 from __future__ import annotations
@@ -130,6 +130,20 @@ def test_idle_program(boot):
     """A sleeping program uses nothing."""
     text = run(boot, 1000, 0, 0)
     assert float(SUMMARY.search(text)[5]) < 1 < 12 <= float(SUMMARY.search(text)[3])
+
+
+def test_first_touches_of_a_program_are_uses(builds, tmp_path):
+    """What a program has touched before its first sample is in its working set: a plugin agrees."""
+    found, _ = observe(builds, tmp_path, "=", 400, 0, 0)
+    lines = [line.split() for line in (tmp_path / "pages").read_text().splitlines()]
+    used = set()
+    for _, *numbers in lines:
+        for first, nr, use in zip(*[map(int, numbers)] * 3, strict=True):
+            used |= set(range(first, first + nr)) if use else set()
+    (process,) = found.rows("working_set.json")
+    assert len(used) == 64 * MIB // 4096
+    assert process["used_10s_bytes"] == pytest.approx(len(used) * 4096 + OTHERS * MIB, rel=0.01)
+    assert process["used_1s_bytes"] < MIB
 
 
 def test_two_runs_are_equal(boot):

@@ -82,7 +82,7 @@
 #ifndef OS_PAGE_BYTES
 #error "profile: define OS_PAGE_BYTES: the bytes of a page"
 #endif
-/* Returns a number that changes with each execve of the process. */
+/* Returns a number that changes with each execve of the process. 0: there was none, or unknown. */
 #ifndef os_process_program
 #define os_process_program(proc) 0
 #endif

@@ -53,7 +53,7 @@ void region_add_sample(struct region *region, enum profile_page_use use, u64 now
 
 /*
  * Sets the number of resident pages. More pages than before were used just now; so were all of a
- * new region, unless is_first: nothing is known of the time before.
+ * new region, unless is_first: it is not known whether they were touched just now.
  */
 void region_set_pages(struct region *region, u64 nr_pages, u64 now_ns, bool is_first);
 

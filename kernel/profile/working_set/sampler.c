@@ -25,6 +25,7 @@ static struct poll_lock switching;
 static bool has_worker;
 struct profile_off_time working_set_off_time;
 u64 working_set_generation = 1;
+u64 working_set_begin_ns;
 static u64 begin_generation; /* that of the worker's last sample */
 
 static struct {
@@ -41,10 +42,9 @@ static u64 count_pages(void *mm, u64 start, u64 end)
 }
 
 /* Reads the areas, and counts their pages. */
-static void update_regions(struct working_set_slot *slot, os_mm_t *mm, u64 now_ns)
+static void update_regions(struct working_set_slot *slot, os_mm_t *mm, u64 now_ns, bool is_first)
 {
 	struct regions *r = &slot->regions;
-	bool is_first = !slot->nr_samples;
 
 	regions_set_ranges(r, ranges, os_mm_ranges(mm, ranges, REGIONS_MAX / 2));
 	for (u32 i = 0; i < r->nr; i++) {
@@ -56,11 +56,13 @@ static void update_regions(struct working_set_slot *slot, os_mm_t *mm, u64 now_n
 
 static void begin_slot(struct working_set_slot *slot, os_mm_t *mm, u64 now_ns)
 {
+	bool is_first = slot->generation || !slot->has_just_begun;
+
 	slot->generation = begin_generation;
 	slot->nr_samples = 0;
 	slot->regions.nr = 0;
 	slot->period_begin_ns = now_ns;
-	update_regions(slot, mm, now_ns);
+	update_regions(slot, mm, now_ns, is_first);
 }
 
 static void end_period(struct working_set_slot *slot, os_mm_t *mm, u64 now_ns)
@@ -68,7 +70,7 @@ static void end_period(struct working_set_slot *slot, os_mm_t *mm, u64 now_ns)
 	struct regions *r = &slot->regions;
 
 	regions_end_period(r);
-	update_regions(slot, mm, now_ns);
+	update_regions(slot, mm, now_ns, false);
 	regions_merge(r, now_ns);
 	working_set_publish(slot, now_ns);
 	regions_split(r, slot->period_begin_ns, count_pages, mm);
@@ -223,6 +225,7 @@ static OS_WORKER(worker, sample_while_on);
 
 static void begin_anew(void)
 {
+	pf_write_once(working_set_begin_ns, os_cycles_to_ns(os_cycles()));
 	__atomic_fetch_add(&working_set_generation, 1, __ATOMIC_RELEASE);
 }
 

@@ -110,11 +110,29 @@ void working_set_forget(struct profile_process *pp)
 		slots[pp->working_set.slot - 1]->pp = NULL;
 }
 
+/*
+ * Returns whether a program has begun in the last second, and not before the last reset. Then it
+ * has touched all its pages since; a child of fork() has those of its parent.
+ */
+static bool has_just_begun(os_process_t *proc)
+{
+	u64 since_ns = os_cycles_to_ns(os_cycles()) - pf_read_once(working_set_begin_ns);
+	u64 age_ns = os_process_age_ns(proc);
+
+	return os_process_program(proc) && age_ns != OS_NO_AGE &&
+	       age_ns <= pf_min(since_ns, WORKING_SET_SHORT_NS);
+}
+
 /* Drops what is known of the program before an execve. */
 static void check_program(struct working_set_slot *slot, os_process_t *proc)
 {
-	if (slot->program != os_process_program(proc))
+	bool has_exec = slot->program != os_process_program(proc);
+	bool was_sampled = slot->generation == pf_read_once(working_set_generation);
+
+	if (has_exec)
 		set_process(slot, slot->pp->working_set.slot - 1, slot->pp);
+	if (!slot->generation)
+		slot->has_just_begun = (has_exec && was_sampled) || has_just_begun(proc);
 }
 
 os_mm_t *working_set_slot_mm(struct working_set_slot *slot)

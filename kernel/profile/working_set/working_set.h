@@ -59,7 +59,8 @@ struct working_set_slot {
 	u32 pid;
 	char name[16];
 	u64 program;
-	u64 generation;
+	u64 generation;	     /* 0: no sample yet */
+	bool has_just_begun; /* before the first sample: it has touched all that it has */
 	u64 period_begin_ns;
 	u32 nr_samples; /* in this period */
 	struct regions regions;
@@ -109,6 +110,7 @@ void working_set_switch(bool on, bool at_boot);
 void working_set_reset(void);
 extern struct profile_off_time working_set_off_time;
 extern u64 working_set_generation; /* grows with each reset */
+extern u64 working_set_begin_ns;   /* when it has grown */
 
 /* What sampling has cost since it was switched on, or since the reset. */
 struct working_set_cost {

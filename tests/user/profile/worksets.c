@@ -4,7 +4,8 @@
  * used memory, so that this does not count. Then uses a known part, for so many milliseconds:
  * writes to each page of 8 MiB, and reads each page of another 4 MiB, again and again. For each
  * further number, the part that is written to moves on by 16 MiB. A number of 0 sleeps for a second
- * instead; a last `+MS` only writes to 16 pages of another area, which all stay in the TLB.
+ * instead; a last `+MS` only writes to 16 pages of another area, which all stay in the TLB. After a
+ * first `=`, it does not reset the sampling.
  * tests/boot/test_working_set.py knows the addresses.
  */
 #include "check.h"
@@ -62,14 +63,16 @@ int main(int argc, char **argv)
 {
 	char *place = map_at(PLACE, NR_MIB * MIB);
 	bool uses_few = *argv[argc - 1] == '+';
+	bool resets = argc < 2 || *argv[1] != '=';
 	char *few = uses_few ? map_at(PLACE + FEW_AT, FEW_PAGES * PAGE_BYTES) : NULL;
 
 	for (unsigned long i = 0; i < NR_MIB * MIB; i += PAGE_BYTES)
 		place[i] = 1;
 	if (uses_few)
 		use_few(few);
-	control("/proc/profile/working_set", "reset");
-	for (int i = 1; i < argc; i++) {
+	if (resets)
+		control("/proc/profile/working_set", "reset");
+	for (int i = resets ? 1 : 2; i < argc; i++) {
 		unsigned long ms = strtoul(argv[i], NULL, 10), end = now_ms() + ms;
 
 		if (!ms)
