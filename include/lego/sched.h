@@ -198,6 +198,8 @@ struct task {
 	u64 wait_addr;
 	u64 sum_exec_cycles; /* time on a CPU */
 	u64 exec_start_cycles;
+	u64 sum_ready_cycles; /* time ready without a CPU, but not the current one */
+	u64 ready_since_cycles;
 	/*
 	 * Time by owner. While it runs, the CPU's sums at the switch are subtracted, and the rest
 	 * is in these sums.

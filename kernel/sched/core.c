@@ -143,6 +143,7 @@ void resched_rq(struct rq *rq)
 
 static void activate(struct rq *rq, struct task *task)
 {
+	task->ready_since_cycles = rdtsc();
 	if (unlikely(task->rt_priority)) {
 		rt_activate(rq, task);
 		return;
@@ -351,6 +352,15 @@ static void count_switch(struct task *task)
 	}
 }
 
+/* If prev sleeps, its wake-up sets the time again. Idle tasks have no use for theirs. */
+static void count_ready(struct task *prev, struct task *next, u64 now)
+{
+	prev->ready_since_cycles = now;
+	if (now > next->ready_since_cycles) /* else the TSC of another CPU is ahead */
+		WRITE_ONCE(next->sum_ready_cycles,
+			   next->sum_ready_cycles + now - next->ready_since_cycles);
+}
+
 void schedule(void)
 {
 	unsigned long flags = local_irq_save();
@@ -372,6 +382,7 @@ void schedule(void)
 		count_switch(prev); /* before prev's process leaves this CPU's counts */
 		if (prev->group && prev->group != next->group)
 			clock = cputime_leave_group(prev->group, &now);
+		count_ready(prev, next, now);
 	}
 
 	prev->sum_exec_cycles += now - prev->exec_start_cycles;

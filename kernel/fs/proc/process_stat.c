@@ -320,25 +320,27 @@ int proc_show_io(struct text *text, struct process *proc)
 }
 
 /*
- * Nanoseconds on CPUs, nanoseconds ready to run (0: the kernel does not count them), and how often
- * the thread was put on a CPU. For a process, that of its first thread.
+ * Nanoseconds on CPUs, nanoseconds ready without a CPU, and how often the thread was put on a CPU.
+ * For a process, that of its first thread.
  */
 int proc_show_schedstat(struct text *text, struct process *proc, pid_t tid)
 {
 	struct cpu_times times = { 0 };
-	u64 events[NR_CPU_EVENTS] = { 0 }, nr;
+	u64 events[NR_CPU_EVENTS] = { 0 }, nr = 0, ready_ns = 0;
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
 	struct task *task = process_thread(proc, tid ?: proc->pid);
 
 	if (task) {
 		task_cpu_times(task, &times);
 		task_add_events(task, events);
+		ready_ns = cycles_to_ns(READ_ONCE(task->sum_ready_cycles));
+		nr = events[CPU_VOLUNTARY] + events[CPU_INVOLUNTARY] + READ_ONCE(task->on_cpu);
 	}
 	spin_unlock_irqrestore(&proc->lock, flags);
 	if (!task)
 		return -ESRCH;
-	nr = events[CPU_VOLUNTARY] + events[CPU_INVOLUNTARY] + READ_ONCE(task->on_cpu);
-	text_printf(text, "%llu 0 %llu\n", U64(times.user_ns + times.system_ns), U64(nr));
+	text_printf(text, "%llu %llu %llu\n", U64(times.user_ns + times.system_ns), U64(ready_ns),
+		    U64(nr));
 	return 0;
 }
 

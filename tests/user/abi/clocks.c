@@ -373,9 +373,40 @@ static void test_tai(void)
 	CHECK_ERROR(EINVAL, SYS_timerfd_create, CLOCK_TAI, 0);
 }
 
+/* Computes until it has had a CPU for 60 ms, and checks how long it was ready without one. */
+static int compute(void)
+{
+	FILE *file = fopen("/proc/self/schedstat", "r");
+	long long on_cpu, ready;
+
+	while (read_ns(CLOCK_PROCESS_CPUTIME_ID) < 60 * MS)
+		;
+	CHECK(file && fscanf(file, "%lld %lld", &on_cpu, &ready) == 2);
+	return on_cpu >= 50 * MS && ready > on_cpu / 4;
+}
+
+/* Two processes that compute share a CPU, so each is ready without it about half of the time. */
+static void test_ready(void)
+{
+	pid_t child, found;
+	cpu_set_t cpus;
+	int status;
+
+	signal(SIGCHLD, SIG_DFL); /* test_errors() ignores it */
+	CPU_ZERO(&cpus);
+	CPU_SET(0, &cpus);
+	CHECK(!sched_setaffinity(0, sizeof(cpus), &cpus));
+	child = fork();
+	if (!child)
+		_exit(!compute());
+	while (!(found = waitpid(child, &status, WNOHANG)))
+		;
+	CHECK(found == child && status == 0);
+}
+
 static const struct test tests[] = {
 	TEST(sleeps), TEST(interrupted), TEST(timers), TEST(threads), TEST(ends_of_threads),
-	TEST(sums),   TEST(errors),	 TEST(tai),    { 0 },
+	TEST(sums),   TEST(errors),	 TEST(tai),    TEST(ready),   { 0 },
 };
 
 int main(int argc, char **argv)
