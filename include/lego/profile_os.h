@@ -188,9 +188,10 @@ static __always_inline void os_task_comm(const struct task *task, u64 *words)
 #define OS_NO_SYSCALL		    NO_SYSCALL
 #define os_same_words(a, b, nr)	    same_words(a, b, nr)
 /* Call chains. */
-#define os_stack_walk_init()		       stack_walk_init()
-#define os_stack_walk(regs, pcs, max)	       stack_walk(regs, pcs, max)
-#define os_stack_matches_kernel(regs, pcs, nr) stack_matches_kernel(regs, pcs, nr)
+#define os_stack_walk_init()			stack_walk_init()
+#define os_stack_walk(regs, pcs, max)		stack_walk(regs, pcs, max)
+#define os_stack_matches_kernel(regs, pcs, nr)	stack_matches_kernel(regs, pcs, nr)
+#define os_stack_matches_callers(regs, pcs, nr) stack_matches_callers(regs, pcs, nr)
 #define os_stack_matches_frameless(regs, pcs, nr, replay) \
 	stack_matches_frameless(regs, pcs, nr, replay)
 #define os_stack_matches_user(regs, pcs, nr) stack_matches_user(regs, pcs, nr)
@@ -417,8 +418,10 @@ static inline u64 os_random(void)
 
 static inline bool os_is_allocator(const char *function)
 {
-	static const char *const names[] = { "page_alloc", "cpu_fill", "alloc_large", "slab_alloc",
-					     "kmalloc",	   "kzalloc",  "kstrdup" };
+	static const char *const names[] = { "page_alloc", "cpu_fill", "alloc_large",
+					     "slab_alloc", "kmalloc",  "kzalloc",
+					     "kstrdup",	   "kfree",    "page_put",
+					     "free_single" };
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(names); i++) {
 		if (!strcmp(function, names[i]))

@@ -292,9 +292,9 @@ void kfree(const void *ptr)
 	}
 	cache = page->owner;
 	flags = local_irq_save();
+	slab_site_free(object, cache);
 	cpus = per_cpu(slab_cpu, smp_processor_id());
 	cpus[cache - caches].nr_live--;
-	slab_site_free(object, cache - caches);
 	if (!slab_debug_free(&cache, &object, RETURN_ADDRESS()))
 		goto out_restore;
 	cpu = &cpus[cache - caches];

@@ -58,20 +58,24 @@ static inline void slab_site_count(const void *object, const u8 *shift, u64 *cou
 	profile_memory_count_alloc(count);
 }
 
-static inline void slab_site_uncount(const void *object, unsigned int shift)
+/* Returns the pointer, see profile_memory_freed(). */
+static inline void *slab_site_uncount(const void *object, unsigned int shift, void *pointer)
 {
-	profile_memory_count_free(slab_site_kept(object, shift), PROFILE_MEMORY_SIZES);
+	profile_memory_count_free(slab_site_kept(object, shift), PROFILE_MEMORY_SIZES, pointer);
+	return pointer;
 }
 
-/* Count an object of a class, and its free. */
+/* Count an object of a class, and its free. `cache`, a variable, is set to its value. */
 #define slab_site_alloc(object, class) slab_site_count(object, &site_shifts[class], site + (class))
-#define slab_site_free(object, class)  slab_site_uncount(object, site_shifts[class])
+#define slab_site_free(object, cache) \
+	(cache = slab_site_uncount(object, site_shifts[cache - caches], cache))
 
 /* The same for objects that are blocks of pages. */
 #define slab_site_alloc_large(page)                                  \
 	slab_site_count(page_address(page), &(u8){ SITE_MAX_SHIFT }, \
 			site + SLAB_NR_CLASSES + (page)->order)
-#define slab_site_free_large(page) slab_site_uncount(page_address(page), SITE_MAX_SHIFT)
+#define slab_site_free_large(page) \
+	(page = slab_site_uncount(page_address(page), SITE_MAX_SHIFT, page))
 
 #else
 
@@ -81,7 +85,7 @@ static inline unsigned int slab_site_bytes(unsigned int size)
 }
 
 #define slab_site_alloc(object, class) ((void)0)
-#define slab_site_free(object, class)  ((void)0)
+#define slab_site_free(object, cache)  ((void)0)
 #define slab_site_alloc_large(page)    ((void)0)
 #define slab_site_free_large(page)     ((void)0)
 

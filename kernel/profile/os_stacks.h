@@ -102,6 +102,10 @@
 #ifndef os_stack_matches_kernel
 #define os_stack_matches_kernel(regs, pcs, nr) 0
 #endif
+/* Compares the innermost nr addresses of any walk. regs: by os_regs_here(). */
+#ifndef os_stack_matches_callers
+#define os_stack_matches_callers(regs, pcs, nr) ((void)(regs), 0)
+#endif
 #ifndef os_stack_matches_frameless
 #define os_stack_matches_frameless(regs, pcs, nr, replay) 0
 #endif

@@ -14,7 +14,7 @@ from profiles.stacks import Names, Stack, Stacks, frames
 
 # Stacks, their symbols, and events: printed only on request.
 STORES = ["samples.json", "waits_stacks.json", "memory_stacks.json", "symbols.json"]
-STORES += ["kernel_stacks.json"]
+STORES += ["kernel_stacks.json", "kernel_freed_stacks.json"]
 STORES += ["trace_events.json", "trace_tasks.json", "trace_calls.json", "trace_pages.json"]
 STORES += ["critical_path.json"]
 FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")  # the full-width ones, too

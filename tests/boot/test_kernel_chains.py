@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import bisect
 import re
+from collections import Counter
 
 import pytest
 
 import harness
-from test_memory import json_tables
+from test_memory import ALLOCATORS, json_tables, tables_of, truth
 
 ON = "profile.kernel_chains=on"
 KINDS = ("pages", "kmalloc")
@@ -16,12 +18,17 @@ BEFORE = "[before switch-on]"
 SCRIPT = """\
 mkdir -p /tmp
 head -c 1000000 /dev/zero > /tmp/left
+head -c 400000 /dev/zero > /tmp/gone
+rm /tmp/gone
 cat /proc/profile/kernel_chains
 echo STACKS
 cat /proc/profile/kernel_stacks
+echo FREED
+cat /proc/profile/kernel_freed_stacks
 echo JSON
 cat /proc/profile/kernel_chains.json
 cat /proc/profile/kernel_stacks.json
+cat /proc/profile/kernel_freed_stacks.json
 """
 
 
@@ -53,12 +60,40 @@ def test_chain_and_program(files):
     """The file's pages are of the program that wrote it, with the callers of the allocator."""
     rows = json_tables(files)["Kernel Memory: pages by call chain (all)"]
     (row,) = [row for row in rows if row["comm"] == "head" and row["live_objects"] > 200]
+    assert row["freed_objects"] == 98
     assert row["live_bytes"] == 245 * 4096
     place = r"fill_hole \(kernel/fs/data.c:\d+\) < \w+ < inode_write < transfer_at < rw_transfer"
     assert re.fullmatch(place, row["place"])
-    folded = files.split("STACKS")[1].split("JSON")[0]
+    folded = files.split("STACKS")[1].split("FREED")[0]
     chain = r"pages;head;\S*do_syscall_64;sys_write;rw_transfer;transfer_at;inode_write;\S+"
     assert re.search(rf"^{chain} {245 * 4096}\r?$", folded, re.MULTILINE)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_who_frees(files, kind):
+    """What is freed is in a row of who frees it, or was freed while it was off."""
+    tables = json_tables(files)
+    freed = tables[f"Kernel Memory: {kind} freed by (all)"]
+    allocated = tables[f"Kernel Memory: {kind} by call chain (all)"]
+    # The table by chain is printed first, and printing frees nothing.
+    assert sum(row["freed_bytes"] for row in freed) == sum(row["freed_bytes"] for row in allocated)
+    rows = [row for row in freed if row["comm"]]
+    assert all(row["freed_bytes"] == row["freed_objects"] * row["size_bytes"] for row in rows)
+    assert {row["freed_in"] for row in freed if row not in rows} <= {"[while off]"}
+    nr_bytes = [row["freed_bytes"] for row in rows]
+    assert nr_bytes == sorted(nr_bytes, reverse=True) and len(nr_bytes) > 20
+
+
+def test_who_frees_a_file(files):
+    """The pages of a file are freed by rm, which removes it, and not by head, which wrote it."""
+    freed = json_tables(files)["Kernel Memory: pages freed by (all)"]
+    (row,) = [row for row in freed if row["place"] and row["place"].startswith("fill_hole")]
+    assert (row["comm"], row["allocated_comm"], row["freed_objects"]) == ("rm", "head", 98)
+    assert row["freed_in"].startswith("inode_free_data < inode_put < ")
+    folded = files.split("FREED")[1].split("JSON")[0]
+    chain = r"pages;rm;\w+;inode_put;inode_free_data;page_put;fill_hole\S+"
+    assert re.search(rf"^{chain} {98 * 4096}\r?$", folded, re.MULTILINE)
+    assert re.search(r"401408 .*  98 +4096  rm  .*  head +fill_hole \(kernel/fs/data.c", files)
 
 
 def test_stores_have_what_tables_have(files):
@@ -68,10 +103,84 @@ def test_stores_have_what_tables_have(files):
     assert abs(len(stored) - len(rows)) < 20  # reading the first file allocates, too
     assert all((row["kernel"] is None) == (row["place"] == BEFORE) for row in stored)
     assert {row["allocator"] for row in stored} == set(KINDS)
+    freed = [row for kind in KINDS for row in tables[f"Kernel Memory: {kind} freed by (all)"]]
+    stored = tables["Kernel memory freed"]
+    assert 0 <= len(stored) - len(freed) < 60  # reading the other files has freed, too
+    assert all((row["kernel"] is None) == (row["comm"] is None) for row in stored)
 
 
 def test_most_allocations_have_room(files):
-    assert "no room for the call chains" not in files
+    assert "no room for the call chains" not in files and "[no room]" not in files
+
+
+TRUTH = """\
+mkdir -p /tmp
+mkfifo /tmp/pipe
+exec 3<>/tmp/pipe
+echo on > /proc/profile/kernel_chains
+head -c 1000000 /dev/zero > /tmp/left
+head -c 50000 /dev/zero >&3
+for i in 1 2 3 4 5 6 7 8; do mkdir /tmp/d$i; echo > /tmp/d$i/file; done
+rm -r /tmp/left /tmp/d1
+cat /proc/profile/FILE
+"""
+
+
+def compare_with_plugin(tmp_path, name: str, stop: str, functions: tuple[str, ...]):
+    """
+    Returns two counters, by function of the allocators and its caller: what is in the rows of a
+    file, and how often QEMU's plugin has seen the call, from switch-on until the file is read.
+    """
+    image = harness.script_image(tmp_path, TRUTH.replace("FILE", name))
+    kernel, window = harness.BUILD / "vmlinux", ("off_time_switch", stop)
+    append = "profile.on_exit=none init=/init"
+    counted, result = truth.observe(kernel, image, "timer", append, window=window)
+    lines = (line.strip() for line in result.log.splitlines())
+    (rows,) = tables_of(line for line in lines if re.match(r'{"(live|freed|table)', line)).values()
+    symbols = truth.Symbols(kernel)
+    ours: Counter[tuple[str, str]] = Counter()
+    for row in rows:
+        pcs = [int(pc, 16) - 1 for pc in row["kernel"] or ()]
+        chain = [symbols.names[bisect.bisect_right(symbols.starts, pc) - 1] for pc in pcs]
+        kind, is_free = row["allocator"], "freed_in" in row
+        inner = functions if kind == "kmalloc" else functions[:1]
+        caller = next((one for one in chain if one not in inner), None)
+        if caller:
+            nr = row["freed_objects" if is_free else "allocated_objects"]
+            ours[kind, caller] += nr
+    theirs: Counter[tuple[str, str]] = Counter()
+    for (caller, called), nr in counted.calls.items():
+        kind = "pages" if called == functions[0] else "kmalloc"
+        if called in functions and (kind == "pages" or caller not in functions):
+            theirs[kind, caller] += nr
+    return ours, theirs
+
+
+def test_allocations_are_those_of_a_plugin(tmp_path):
+    """Every function that calls an allocator has as many allocations as calls."""
+    functions = (*ALLOCATORS, "slab_alloc", "alloc_large")
+    stop = "kernel_chains_make_view"
+    ours, theirs = compare_with_plugin(tmp_path, "kernel_stacks.json", stop, functions)
+    for counts in ours, theirs:
+        del counts["kmalloc", "reserve_chunk"]  # of the file's text, between its two tables
+    assert ours == theirs and len(ours) > 30 and sum(ours.values()) > 800
+
+
+def test_frees_are_those_of_a_plugin(tmp_path):
+    """
+    No function has more frees than calls. Those that free no NULL pointer, and no page that has
+    other users, have as many.
+    """
+    stop = "kernel_frees_make_view"
+    functions = ("page_put", "kfree")
+    ours, theirs = compare_with_plugin(tmp_path, "kernel_freed_stacks.json", stop, functions)
+    assert all(nr <= theirs[key] for key, nr in ours.items())
+    equal = {key: nr for key, nr in ours.items() if nr == theirs[key]}
+    assert len(equal) > 20 and sum(equal.values()) > 500
+    for caller in "vma_free_all", "files_put", "fs_info_put", "process_put", "task_put":
+        assert equal["kmalloc", caller] >= 10, caller
+    for caller in "inode_free_data", "table_free", "kfree":
+        assert equal["pages", caller] >= 10, caller
 
 
 def test_leak_of_the_kernel(boot, tmp_path):
@@ -111,7 +220,18 @@ def test_switch(boot, tmp_path):
     assert len(found) == 2 and all(ours == theirs for ours, theirs in found)
 
 
+def test_who_frees_is_known_only_while_it_is_on(boot, tmp_path):
+    """A file that is removed while it is off is in the row of all that is unknown."""
+    image = harness.script_image(tmp_path, SWITCHED)
+    log = boot(None, initrd=image, append="profile.on_exit=none").log
+    table = log.split("pages freed by")[1].split("freed in all")[0]
+    assert "fill_hole" not in table
+    (off,) = re.findall(r"^ +(\d+) +- +\d+ +- +- +\[while off\]", table, re.MULTILINE)
+    assert int(off) > 25 * 4096
+
+
 def test_off_by_default(boot, tmp_path):
     image = harness.script_image(tmp_path, "cat /proc/profile/kernel_chains; echo DONE")
     log = boot(None, initrd=image, append="profile.report=wide profile.on_exit=run").log
     assert "DONE" in log and "by call chain" not in log and "left behind" not in log
+    assert "freed by" not in log

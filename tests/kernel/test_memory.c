@@ -4,7 +4,7 @@
  * no CPU is in an allocator: the tests stop all CPUs where their interrupts are on.
  */
 
-#include "../../kernel/profile/memory/kernel_chains.h"
+#include "../../kernel/profile/memory/kernel_frees.h"
 #include "../../kernel/profile/memory/memory.h"
 
 #include <asm/irqflags.h>
@@ -28,6 +28,7 @@ static struct memory_snapshot memory[MEMORY_NR_KINDS];
 /* The sums of the rows of call chains; all 0 if they were never on. */
 static struct {
 	u64 live_bytes, nr, allocator_bytes;
+	u64 bytes_freed_while_off;
 } chain_sums[MEMORY_NR_KINDS];
 static bool is_negative; /* a row has freed more than it has allocated */
 
@@ -45,6 +46,8 @@ static void look_at_chains(enum memory_kind kind)
 		is_negative |= (s64)sums->live_bytes < 0 || sums->nr_live > sums->nr;
 	}
 	chain_sums[kind].allocator_bytes = view->allocator_bytes;
+	kernel_frees_make_view(kind);
+	chain_sums[kind].bytes_freed_while_off = kernel_frees_view.off.bytes;
 }
 
 /* The rows of call chains have what those of sites have. */
@@ -379,6 +382,33 @@ SELFTEST(memory, chains_have_what_sites_have)
 	EXPECT(sums_agree());
 }
 
+/* While it is on, no free is missing in the rows of who frees, whichever CPU has allocated. */
+SELFTEST(memory, each_free_is_in_a_row)
+{
+	void *before = allocate_here(5000);
+	u64 nr_bytes[MEMORY_NR_KINDS];
+
+	ASSERT(before);
+	kernel_chains_switch(true);
+	EXPECT(sums_agree());
+	for (enum memory_kind kind = 0; kind < MEMORY_NR_KINDS; kind++)
+		nr_bytes[kind] = chain_sums[kind].bytes_freed_while_off;
+	kfree(before);
+	stop_busy_cpus(do_nothing);
+	use_up_memory();
+	EXPECT(sums_agree());
+	for (enum memory_kind kind = 0; kind < MEMORY_NR_KINDS; kind++)
+		EXPECT_EQ(chain_sums[kind].bytes_freed_while_off, nr_bytes[kind]);
+	kernel_chains_switch(false);
+	before = allocate_here(5000);
+	ASSERT(before);
+	EXPECT(sums_agree());
+	nr_bytes[MEMORY_KMALLOC] = chain_sums[MEMORY_KMALLOC].bytes_freed_while_off;
+	kfree(before);
+	EXPECT(sums_agree());
+	EXPECT(chain_sums[MEMORY_KMALLOC].bytes_freed_while_off >= nr_bytes[MEMORY_KMALLOC] + 8192);
+}
+
 /* Returns the sums of the chains of a site's function that contain a caller. */
 static struct memory_sums sums_of_caller(enum memory_kind kind, const char *function, void *caller)
 {
@@ -437,5 +467,53 @@ SELFTEST(memory, chains_tell_callers_apart)
 	kfree(objects[2]);
 	EXPECT_EQ(sums_of_caller(MEMORY_KMALLOC, "allocate_here", one_caller).live_bytes, 0);
 	EXPECT_EQ(sums_of_caller(MEMORY_KMALLOC, "allocate_here", other_caller).live_bytes, 0);
+}
+
+/* Returns how many objects that a function has allocated another one has freed. */
+static u64 nr_freed_by(const char *allocator, void *freer)
+{
+	u64 nr = 0;
+
+	kernel_frees_make_view(MEMORY_KMALLOC);
+	for (u32 i = 0; i < kernel_frees_view.nr_rows; i++) {
+		const struct kernel_free *by = kernel_frees_view.rows[i].by;
+		struct kernel_count of = kernel_chains_find_count(by->count);
+		u64 start = 0;
+
+		os_symbol_lookup(by->pcs[1] - 1, &start, NULL, 0);
+		if (start == (u64)freer && !strcmp(of.site->function, allocator))
+			nr += kernel_frees_view.rows[i].nr;
+	}
+	return nr;
+}
+
+static noinline void free_here(void *object)
+{
+	kfree(object);
+	barrier();
+}
+
+static noinline void free_there(void *object)
+{
+	kfree(object);
+	barrier();
+}
+
+SELFTEST(memory, frees_tell_freers_apart)
+{
+	void *objects[4];
+
+	objects[0] = allocate_here(100);
+	kernel_chains_switch(true);
+	for (u32 i = 1; i < ARRAY_SIZE(objects); i++)
+		objects[i] = allocate_here(100 << i);
+	for (u32 i = 0; i < ARRAY_SIZE(objects) - 1; i++)
+		free_here(objects[i]);
+	free_there(objects[3]);
+	kernel_chains_switch(false);
+	EXPECT_EQ(nr_freed_by("allocate_here", free_here), 3);
+	EXPECT_EQ(nr_freed_by("allocate_here", free_there), 1);
+	free_there(allocate_here(100)); /* is not counted */
+	EXPECT_EQ(nr_freed_by("allocate_here", free_there), 1);
 }
 #endif

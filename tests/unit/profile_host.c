@@ -280,6 +280,12 @@ bool os_stack_matches_kernel(const struct pt_regs *regs, const u64 *pcs, u32 nr)
 	return nr == 1 + regs->nr_callers && same_pcs(pcs + 1, regs->callers, regs->nr_callers);
 }
 
+bool os_stack_matches_callers(const struct pt_regs *regs, const u64 *pcs, u32 nr)
+{
+	return nr <= 1 + regs->nr_callers && pcs[0] == regs->pc &&
+	       same_pcs(pcs + 1, regs->callers, nr - 1);
+}
+
 enum profile_stack_truncation os_stack_matches_user(const struct pt_regs *regs, const u64 *pcs,
 						    u32 nr)
 {

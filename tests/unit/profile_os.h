@@ -174,6 +174,7 @@ extern u64 host_peak_bytes[OS_NR_MEMORY_KINDS];
 #define os_process_copied_bytes	     host_copied_bytes
 u64 host_copied_bytes(const struct process *proc);
 bool os_stack_matches_kernel(const struct pt_regs *regs, const u64 *pcs, u32 nr);
+bool os_stack_matches_callers(const struct pt_regs *regs, const u64 *pcs, u32 nr);
 #define os_stack_matches_frameless(regs, pcs, nr, replayable) os_stack_matches_kernel(regs, pcs, nr)
 #define os_stack_matches_path(regs, pcs, nr)		      PROFILE_NR_STACK_TRUNCATIONS
 enum profile_stack_truncation os_stack_matches_user(const struct pt_regs *regs, const u64 *pcs,
@@ -379,6 +380,7 @@ bool os_ram_next(u64 *start, u64 *end, u32 *node);
 #define os_stack_walk		 os_stack_walk
 #define os_task_of		 os_task_of
 #define os_stack_matches_kernel	 os_stack_matches_kernel
+#define os_stack_matches_callers os_stack_matches_callers
 #define os_stack_matches_user	 os_stack_matches_user
 #define os_wait_for_interrupt	 os_wait_for_interrupt
 #define os_nmi_start		 os_nmi_start

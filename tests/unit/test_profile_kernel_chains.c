@@ -3,7 +3,7 @@
 
 #include "unit.h"
 
-#include "../../kernel/profile/memory/kernel_chains.h"
+#include "../../kernel/profile/memory/kernel_frees.h"
 
 #include <profile/memory.h>
 
@@ -42,6 +42,34 @@ static u64 *allocate(u64 *count, u64 caller)
 static void free_object(u64 *count, u32 nr_sizes)
 {
 	os_this_cpu_inc(count[nr_sizes]);
+}
+
+/* The current task frees in a chain of four functions. */
+static void free_in(u64 *count, u32 nr_sizes, u64 caller)
+{
+	u64 callers[] = { caller, 0xffffffff81005000, 0xffffffff81006000 };
+
+	host_here =
+		(struct pt_regs){ .pc = 0xffffffff81002000, .callers = callers, .nr_callers = 3 };
+	free_object(count, nr_sizes);
+	profile_memory_freed(count, count);
+}
+
+/* Returns how often a program has freed in a function what belongs to a counter. */
+static u64 nr_freed(enum memory_kind kind, const u64 *count, const char *comm, u64 caller)
+{
+	const struct kernel_frees_view *view = &kernel_frees_view;
+	u64 nr = 0;
+
+	kernel_frees_make_view(kind);
+	for (u32 i = 0; i < view->nr_rows; i++) {
+		const struct kernel_free *by = view->rows[i].by;
+
+		if ((const void *)by->count == count && by->pcs[1] == caller &&
+		    !strcmp((const char *)by->comm, comm))
+			nr += view->rows[i].nr;
+	}
+	return nr;
 }
 
 static const struct kernel_chain_row *row_of(enum memory_kind kind, const char *comm, u64 caller)
@@ -145,6 +173,60 @@ static void growth_since_the_mark(void **state)
 	assert_int_equal(kernel_chain_view.nr_rows, 0);
 }
 
+/* A free counts for the function and program that frees, and for the chain that has allocated. */
+static void who_frees(void **state)
+{
+	u64 *one = allocate(&objects[7], 0x6001), *other = allocate(&objects[7], 0x6002);
+	struct kernel_count of;
+
+	allocate(&objects[7], 0x6001);
+	nr_walks = 0;
+	free_in(one, PROFILE_MEMORY_SIZES, 0x6101);
+	host_cpu = 1;
+	strcpy(host_comm, "janitor");
+	free_in(other, PROFILE_MEMORY_SIZES, 0x6101);
+	host_cpu = 0;
+	strcpy(host_comm, "program");
+	assert_int_equal(nr_walks, 2);
+	free_in(one, PROFILE_MEMORY_SIZES, 0x6101);
+	assert_int_equal(nr_walks, 2); /* is compared only */
+	assert_int_equal(nr_freed(MEMORY_KMALLOC, one, "program", 0x6101), 2);
+	assert_int_equal(nr_freed(MEMORY_KMALLOC, other, "program", 0x6101), 0);
+	assert_int_equal(nr_freed(MEMORY_KMALLOC, other, "janitor", 0x6101), 1);
+	assert_int_equal(nr_freed(MEMORY_PAGES, other, "janitor", 0x6101), 0);
+	of = kernel_chains_find_count((const void *)other);
+	assert_ptr_equal(of.site, &object_site);
+	assert_int_equal(of.chain->pcs[1], 0x6002);
+	assert_int_equal(of.size, 7);
+}
+
+/* The rows and what was freed while it was off are all that was freed. */
+static void frees_add_up(void **state)
+{
+	const struct kernel_frees_view *view = &kernel_frees_view;
+	u64 off, *count = allocate(&pages[3], 0x6201), *before;
+
+	allocate(&pages[3], 0x6201);
+	kernel_frees_make_view(MEMORY_PAGES);
+	off = view->off.nr;
+	kernel_chains_switch(false);
+	before = allocate(&pages[1], 0x6201);
+	free_in(count, PROFILE_MEMORY_ORDERS, 0x6301);
+	kernel_frees_make_view(MEMORY_PAGES);
+	assert_int_equal(view->off.nr, off + 1);
+	kernel_chains_switch(true);
+	host_irq_depth = 1;
+	free_in(count, PROFILE_MEMORY_ORDERS, 0x6301);
+	free_in(before, PROFILE_MEMORY_ORDERS, 0x6301);
+	assert_int_equal(nr_freed(MEMORY_PAGES, count, "[interrupt]", 0x6301), 1);
+	assert_int_equal(nr_freed(MEMORY_PAGES, before, "[interrupt]", 0x6301), 1);
+	assert_int_equal(view->off.nr, off + 1);
+	assert_ptr_equal(kernel_chains_find_count((const void *)before).site, &page_site);
+	assert_null(kernel_chains_find_count((const void *)before).chain);
+	assert_int_equal(kernel_chains_find_count((const void *)before).size,
+			 PROFILE_MEMORY_CLASSES + 1);
+}
+
 /* A peak that is gone is known by chain, too. */
 static void peak_of_a_chain(void **state)
 {
@@ -160,7 +242,7 @@ static void peak_of_a_chain(void **state)
 }
 
 /*
- * Last: a small machine has room for few chains. What is left is for all programs together. Then
+ * A small machine has room for few chains. What is left is for all programs together. Then
  * allocations are counted at their site.
  */
 static void a_full_table_loses_no_byte(void **state)
@@ -180,6 +262,40 @@ static void a_full_table_loses_no_byte(void **state)
 	assert_non_null(row_of(MEMORY_KMALLOC, "[others]", 0x100000 + room * 9 / 10));
 }
 
+/* Frees without room are counted with their bytes, of chains and of sites. */
+static void frees_without_room(void **state)
+{
+	const struct kernel_frees_view *view = &kernel_frees_view;
+	u64 affordable = MEMORY_BYTES / 64 / sizeof(struct kernel_chain), rows, lost = 0, off;
+	u64 *count = row_of(MEMORY_KMALLOC, "program", 0x100000)->chain->count;
+
+	kernel_frees_make_view(MEMORY_KMALLOC);
+	off = view->off.bytes;
+	for (u64 i = 0; i < affordable; i++) {
+		os_this_cpu_inc(objects[5]);
+		os_this_cpu_inc(*count);
+		free_in(i % 2 ? count : &objects[5], PROFILE_MEMORY_SIZES, 0x200000 + i);
+	}
+	kernel_frees_make_view(MEMORY_KMALLOC);
+	rows = view->nr_rows;
+	assert_in_range(rows, affordable * 9 / 10, affordable);
+	assert_in_range(view->lost.nr, 1, affordable - 1);
+	assert_int_equal(view->off.bytes, off);
+	assert_int_equal(nr_freed(MEMORY_KMALLOC, &objects[5], "[others]",
+				  0x200000 + affordable * 17 / 20 / 2 * 2),
+			 1);
+	lost = view->lost.bytes;
+	os_this_cpu_inc(objects[5]);
+	free_in(&objects[5], PROFILE_MEMORY_SIZES, 0x300000);
+	kernel_frees_make_view(MEMORY_KMALLOC);
+	assert_int_equal(view->lost.bytes - lost, memory_size_bytes(5));
+	os_this_cpu_inc(*count);
+	free_in(count, PROFILE_MEMORY_SIZES, 0x300000);
+	kernel_frees_make_view(MEMORY_KMALLOC);
+	assert_int_equal(view->lost.bytes - lost, memory_size_bytes(5) + memory_size_bytes(0));
+	assert_int_equal(view->off.bytes, off);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -187,8 +303,11 @@ int main(void)
 		cmocka_unit_test_setup(programs_and_interrupts_are_apart, begin),
 		cmocka_unit_test_setup(off_is_a_row, begin),
 		cmocka_unit_test_setup(growth_since_the_mark, begin),
+		cmocka_unit_test_setup(who_frees, begin),
+		cmocka_unit_test_setup(frees_add_up, begin),
 		cmocka_unit_test_setup(peak_of_a_chain, begin),
 		cmocka_unit_test_setup(a_full_table_loses_no_byte, begin),
+		cmocka_unit_test_setup(frees_without_room, begin),
 	};
 
 	host_memory_bytes = MEMORY_BYTES;

@@ -16,6 +16,7 @@
 #include "kernel_chains.h"
 
 #include "chain_table.h"
+#include "kernel_frees.h"
 
 #include "../os_stacks.h"
 #include "../stack_switch.h"
@@ -129,10 +130,20 @@ static const struct kernel_chain *look_up(const struct kernel_chain *key)
 	return nr ? &chains[nr - 1] : NULL;
 }
 
-static bool are_scarce(void)
+static bool chains_are_scarce(void)
 {
 	return pf_read_once(nr_object_chains) > max_object_chains * 3 / 4 ||
 	       pf_read_once(nr_page_chains) > max_page_chains * 3 / 4;
+}
+
+void kernel_chains_set_comm(u64 comm[2], u64 task_key, bool are_scarce)
+{
+	if (are_scarce)
+		memcpy(comm, "[others]\0\0\0\0\0\0\0", 2 * sizeof(*comm));
+	else if (task_key)
+		os_task_comm(os_current_task(), comm);
+	else
+		memcpy(comm, "[interrupt]\0\0\0\0", 2 * sizeof(*comm));
 }
 
 /* Slow path: the recent chain does not match. Walks the stack and looks the chain up. */
@@ -147,12 +158,7 @@ static pf_noinline const struct kernel_chain *walk_allocation(const OS_PER_CPU(u
 	/* The user's part, if there was room for it, is left out. */
 	key.nr_pcs = (u8)os_stack_walk(regs, key.pcs, depth).counts;
 	memset(&key.pcs[key.nr_pcs], 0, (KERNEL_CHAIN_DEPTH - key.nr_pcs) * sizeof(key.pcs[0]));
-	if (are_scarce())
-		memcpy(key.comm, "[others]\0\0\0\0\0\0\0", sizeof(key.comm));
-	else if (task_key)
-		os_task_comm(os_current_task(), key.comm);
-	else
-		memcpy(key.comm, "[interrupt]\0\0\0\0", sizeof(key.comm));
+	kernel_chains_set_comm(key.comm, task_key, chains_are_scarce());
 	chain = look_up(&key);
 	if (chain)
 		*recent = (struct recent){ task_key, chain };
@@ -196,6 +202,7 @@ void kernel_chains_init(void)
 	chains = os_zalloc(max * sizeof(*chains));
 	chain_table.slots = os_zalloc(PF_BIT(LOG2_SLOTS) * sizeof(u32));
 	kernel_chain_view_init(max);
+	kernel_frees_init(max);
 	if (chains && chain_table.slots && peak_bytes) {
 		memory_peak_keep_chains(peak_bytes, max);
 		return;
@@ -207,6 +214,31 @@ void kernel_chains_init(void)
 	os_free(chain_table.slots);
 	chains = NULL;
 	chain_table.slots = NULL;
+}
+
+/* Returns the chain to which one of these counters belongs, or NULL. first: that of chains[]. */
+static const struct kernel_chain *chain_among(const OS_PER_CPU(u64) * count,
+					      const OS_PER_CPU(u64) * counts, u32 nr_sizes,
+					      u32 first, u32 max)
+{
+	s64 at = count - counts, i = at / (2 * nr_sizes) * nr_sizes + at % (2 * nr_sizes);
+
+	return at >= 0 && i < max ? &chains[first + i] : NULL;
+}
+
+struct kernel_count kernel_chains_find_count(const OS_PER_CPU(u64) * count)
+{
+	const struct kernel_chain *chain = chain_among(count, (const void *)os_local(object_counts),
+						       PROFILE_MEMORY_SIZES, 0, max_object_chains);
+	const struct profile_memory_site *site;
+
+	if (!chain)
+		chain = chain_among(count, (const void *)os_local(page_counts),
+				    PROFILE_MEMORY_ORDERS, max_object_chains, max_page_chains);
+	if (chain)
+		return (struct kernel_count){ chain->site, chain, chain->size };
+	site = site_of(count);
+	return (struct kernel_count){ site, NULL, site->first_size + (count - site->counts) };
 }
 
 u64 kernel_chains_read_lost(void)

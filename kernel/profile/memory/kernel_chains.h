@@ -37,6 +37,18 @@ extern struct profile_off_time kernel_chains_off_time;
 /* Returns the number of allocations that had no room, and were counted at their site. */
 u64 kernel_chains_read_lost(void);
 
+/* Copies the name of the current task; if its key is 0, "[interrupt]"; if scarce, "[others]". */
+void kernel_chains_set_comm(u64 comm[2], u64 task_key, bool are_scarce);
+
+/* What a counter belongs to. */
+struct kernel_count {
+	const struct profile_memory_site *site;
+	const struct kernel_chain *chain; /* NULL: to the site itself */
+	u32 size;
+};
+/* Finds what a counter of an allocation belongs to. Any context. */
+struct kernel_count kernel_chains_find_count(const OS_PER_CPU(u64) * count);
+
 /* kernel_chains_view.c */
 struct kernel_chain_row {
 	const struct kernel_chain *chain; /* NULL: what was allocated before it was on */
@@ -65,6 +77,14 @@ void kernel_chains_make_view(enum memory_kind kind, bool since_mark);
 void kernel_chains_switch(bool on);
 
 /* kernel_chains_report.c */
+#define KERNEL_PLACE_BYTES 240
+extern const char *const kernel_chain_kinds[MEMORY_NR_KINDS];
+/* Copy the name of a program, of the function of a return address, and of a place. */
+void kernel_chain_comm(char text[17], const u64 comm[2]);
+void kernel_chain_frame(char *text, size_t size, u64 pc);
+size_t kernel_chain_site(char text[KERNEL_PLACE_BYTES], const struct profile_memory_site *site);
+/* Copies a place with its callers. */
+void kernel_chain_place(char text[KERNEL_PLACE_BYTES], const struct kernel_chain *chain);
 void report_print_kernel_chains(const struct report *report);
 /* Prints what has become live since the mark. */
 void report_print_kernel_leaks(const struct report *report);

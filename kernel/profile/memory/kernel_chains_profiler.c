@@ -5,7 +5,7 @@
  * the call chains, folded.
  */
 
-#include "kernel_chains.h"
+#include "kernel_frees.h"
 
 #include "../os_stacks.h"
 #include "../profiler.h"
@@ -84,10 +84,21 @@ static void print_records(const void *unused)
 	report_print_kernel_chain_records();
 }
 
+static void print_freed_stacks(const void *unused)
+{
+	report_print_freed_stacks();
+}
+
+static void print_free_records(const void *unused)
+{
+	report_print_free_records();
+}
+
 /* Leads to the names of their functions in an export. */
 static void visit_chains(report_chain_fn *visit)
 {
 	const struct kernel_chain_view *view = &kernel_chain_view;
+	const struct kernel_frees_view *frees = &kernel_frees_view;
 
 	for (enum memory_kind kind = 0; kind < MEMORY_NR_KINDS; kind++) {
 		kernel_chains_make_view(kind, false);
@@ -100,6 +111,15 @@ static void visit_chains(report_chain_fn *visit)
 							      .nr_kernel = chain->nr_pcs,
 							      .kernel = chain->pcs });
 		}
+		kernel_frees_make_view(kind);
+		for (u32 i = 0; i < frees->nr_rows; i++) {
+			const struct kernel_free *by = frees->rows[i].by;
+
+			visit(&(struct report_chain){ .comm = by->comm,
+						      .call = OS_NO_SYSCALL,
+						      .nr_kernel = by->nr_pcs,
+						      .kernel = by->pcs });
+		}
 	}
 }
 
@@ -108,6 +128,8 @@ static const struct profiler_file files[] = {
 	{ "profile/kernel_chains.json", .print = print_all, .is_json = true },
 	{ "profile/kernel_stacks", .print = print_stacks },
 	{ "profile/kernel_stacks.json", .print = print_records, .is_json = true },
+	{ "profile/kernel_freed_stacks", .print = print_freed_stacks },
+	{ "profile/kernel_freed_stacks.json", .print = print_free_records, .is_json = true },
 	{ 0 },
 };
 

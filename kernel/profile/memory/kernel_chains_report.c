@@ -6,6 +6,7 @@
 
 #include "kernel_chains.h"
 
+#include "kernel_frees.h"
 #include "sum_columns.h"
 
 enum {
@@ -38,49 +39,52 @@ static const struct column record_columns[NR_RECORD_COLUMNS] = {
 	[KERNEL] = { NULL, "kernel", COLUMN_ADDRESSES },
 };
 
-#define PLACE_BYTES 240
 #define MAX_CALLERS 4
 #define BEFORE	    "[before switch-on]"
 
-static const char *const kind_names[MEMORY_NR_KINDS] = {
+const char *const kernel_chain_kinds[MEMORY_NR_KINDS] = {
 	[MEMORY_PAGES] = "pages",
 	[MEMORY_KMALLOC] = "kmalloc",
 };
 
-static void print_comm(char text[17], const struct kernel_chain *chain)
+void kernel_chain_comm(char text[17], const u64 comm[2])
 {
-	memcpy(text, chain->comm, 16);
+	memcpy(text, comm, 16);
 	text[16] = '\0';
 	report_make_printable(text);
 }
 
-/* Copies the name of the function of a frame, or its address. */
-static void print_frame(char *text, size_t size, const struct kernel_chain *chain, u32 frame)
+void kernel_chain_frame(char *text, size_t size, u64 pc)
 {
 	u64 start;
 
-	if (!os_symbol_lookup(chain->pcs[frame] - 1, &start, text, size))
-		os_snprintf(text, size, "%#lx", chain->pcs[frame]);
+	if (!os_symbol_lookup(pc - 1, &start, text, size))
+		os_snprintf(text, size, "%#lx", pc);
+}
+
+size_t kernel_chain_site(char text[KERNEL_PLACE_BYTES], const struct profile_memory_site *site)
+{
+	return os_snprintf(text, KERNEL_PLACE_BYTES, "%s (%s:%u)", site->function, site->file,
+			   site->line);
 }
 
 /*
  * Copies the site and its callers: "a (file.c:7) < b < c". The allocators are left out, and the
  * function that has the site, unless it is a part of its caller.
  */
-static void print_place(char text[PLACE_BYTES], const struct kernel_chain *chain)
+void kernel_chain_place(char text[KERNEL_PLACE_BYTES], const struct kernel_chain *chain)
 {
 	const struct profile_memory_site *site = chain->site;
-	size_t len = os_snprintf(text, PLACE_BYTES, "%s (%s:%u)", site->function, site->file,
-				 site->line);
+	size_t len = kernel_chain_site(text, site);
 	char name[OS_SYMBOL_BYTES];
 	u32 nr = 0;
 
 	for (u32 i = 0; i < chain->nr_pcs && nr < MAX_CALLERS; i++) {
-		print_frame(name, sizeof(name), chain, i);
+		kernel_chain_frame(name, sizeof(name), chain->pcs[i]);
 		if (!nr && (os_is_allocator(name) || !strcmp(name, site->function)))
 			continue;
-		len += os_snprintf(text + len, PLACE_BYTES - len, " < %s", name);
-		if (len >= PLACE_BYTES - 1)
+		len += os_snprintf(text + len, KERNEL_PLACE_BYTES - len, " < %s", name);
+		if (len >= KERNEL_PLACE_BYTES - 1)
 			break;
 		nr++;
 	}
@@ -101,12 +105,12 @@ static void set_sums(struct cell *cells, const struct kernel_chain_row *row)
 static void print_row(const struct kernel_chain_row *row)
 {
 	struct cell cells[NR_COLUMNS];
-	char comm[17], place[PLACE_BYTES];
+	char comm[17], place[KERNEL_PLACE_BYTES];
 
 	set_sums(cells, row);
 	if (row->chain) {
-		print_comm(comm, row->chain);
-		print_place(place, row->chain);
+		kernel_chain_comm(comm, row->chain->comm);
+		kernel_chain_place(place, row->chain);
 	}
 	cells[COMM] = row->chain ? cell_text(comm) : cell_dash();
 	cells[PLACE] = cell_text(row->chain ? place : BEFORE);
@@ -128,7 +132,8 @@ static void print_table(enum memory_kind kind, const struct report *report)
 	char title[64];
 
 	kernel_chains_make_view(kind, false);
-	os_snprintf(title, sizeof(title), "Kernel Memory: %s by call chain", kind_names[kind]);
+	os_snprintf(title, sizeof(title), "Kernel Memory: %s by call chain",
+		    kernel_chain_kinds[kind]);
 	table_begin_top(&table, title, report->top);
 	table_head();
 	for (u32 i = 0; i < kernel_chain_view.nr_rows; i++)
@@ -149,6 +154,8 @@ void report_print_kernel_chains(const struct report *report)
 	for (enum memory_kind kind = 0; kind < MEMORY_NR_KINDS; kind++)
 		print_table(kind, report);
 	print_lost();
+	for (enum memory_kind kind = 0; kind < MEMORY_NR_KINDS; kind++)
+		report_print_kernel_frees(kind, report);
 	report_print_off("recording of the kernel's call chains", "off", &off);
 }
 
@@ -179,13 +186,13 @@ void report_print_kernel_stacks(void)
 			const struct kernel_chain_row *row = &kernel_chain_view.rows[i];
 			const struct kernel_chain *chain = row->chain;
 
-			report_printf("%s", kind_names[kind]);
+			report_printf("%s", kernel_chain_kinds[kind]);
 			if (chain) {
-				print_comm(comm, chain);
+				kernel_chain_comm(comm, chain->comm);
 				report_make_foldable(comm);
 				report_printf(";%s", comm);
 				for (u32 at = chain->nr_pcs; at--;) {
-					print_frame(frame, sizeof(frame), chain, at);
+					kernel_chain_frame(frame, sizeof(frame), chain->pcs[at]);
 					report_printf(";%s", frame);
 				}
 			} else {
@@ -200,17 +207,16 @@ static void print_record(const struct kernel_chain_row *row, enum memory_kind ki
 {
 	const struct kernel_chain *chain = row->chain;
 	struct cell cells[NR_RECORD_COLUMNS];
-	char comm[17], place[PLACE_BYTES];
+	char comm[17], place[KERNEL_PLACE_BYTES];
 
 	set_sums(cells, row);
 	if (chain) {
-		print_comm(comm, chain);
-		os_snprintf(place, sizeof(place), "%s (%s:%u)", chain->site->function,
-			    chain->site->file, chain->site->line);
+		kernel_chain_comm(comm, chain->comm);
+		kernel_chain_site(place, chain->site);
 	}
 	cells[COMM] = chain ? cell_text(comm) : cell_dash();
 	cells[PLACE] = cell_text(chain ? place : BEFORE);
-	cells[ALLOCATOR] = cell_text(kind_names[kind]);
+	cells[ALLOCATOR] = cell_text(kernel_chain_kinds[kind]);
 	cells[KERNEL] = chain ? cell_addresses(chain->pcs, chain->nr_pcs) : cell_dash();
 	table_row(cells);
 }

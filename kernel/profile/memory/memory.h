@@ -100,6 +100,8 @@ void memory_mark(void);
  */
 struct memory_sums memory_sum_count(const OS_PER_CPU(u64) * count, u32 nr_sizes, u32 size);
 void memory_add_sums(struct memory_sums *to, const struct memory_sums *sums);
+/* Returns the sums of a site and of its chains. */
+struct memory_sums memory_sum_site(const struct profile_memory_site *site);
 /* Returns the sums of a site's own counters, which are not those of its chains. */
 struct memory_sums memory_sum_site_alone(const struct profile_memory_site *site);
 

@@ -21,7 +21,7 @@
 #ifndef os_kmalloc_class_size
 #error "profile: define os_kmalloc_class_size(class): bytes of an object of a class of kmalloc"
 #endif
-/* Returns whether the function of this name allocates for its callers. Rows leave it out. */
+/* Returns whether the function of this name allocates or frees for its callers: rows omit it. */
 #ifndef os_is_allocator
 #define os_is_allocator(function) false
 #endif

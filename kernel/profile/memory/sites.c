@@ -97,9 +97,14 @@ static struct memory_sums sum_site(const struct profile_memory_site *site,
 	return all;
 }
 
+struct memory_sums memory_sum_site(const struct profile_memory_site *site)
+{
+	return sum_site(site, NULL);
+}
+
 u64 memory_site_live_bytes(const struct profile_memory_site *site)
 {
-	return sum_site(site, NULL).live_bytes;
+	return memory_sum_site(site).live_bytes;
 }
 
 bool memory_peak_is_over(struct memory_peak *peak, u64 *chain_bytes)

@@ -40,7 +40,25 @@ static __always_inline bool stack_matches_kernel(const struct pt_regs *regs, con
 	return fp == outermost;
 }
 
-/* The same for a chain that is STACK_FRAMELESS_*. */
+/*
+ * Compares the innermost nr addresses of any chain, all of the kernel, with the stack of the
+ * running function. A return address that a walk has found leads into a function of the kernel that
+ * has a frame. So the next frame can be read, without checks, if the address matches.
+ */
+static __always_inline bool stack_matches_callers(const struct pt_regs *regs, const u64 *pcs,
+						  u32 nr)
+{
+	const struct stack_frame *frame = (const struct stack_frame *)regs->rbp;
+
+	for (u32 i = 1; i < nr; i++) {
+		if (frame->ret != pcs[i])
+			return false;
+		frame = (const struct stack_frame *)frame->caller;
+	}
+	return regs->rip == *pcs;
+}
+
+/* As stack_matches_kernel(), for a chain that is STACK_FRAMELESS_*. */
 static inline bool stack_matches_frameless(const struct pt_regs *regs, const u64 *pcs, u32 nr,
 					   enum profile_stack_replay replayable)
 {

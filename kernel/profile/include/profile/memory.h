@@ -78,37 +78,46 @@ struct profile_memory_page {
 #define PROFILE_MEMORY_SITE_OF_OBJECTS \
 	, PROFILE_MEMORY_SITE(0, PROFILE_MEMORY_SIZES, PROFILE_MEMORY_OBJECTS_OF)
 
+/*
+ * Makes a variable, which points to a counter of the site, point to that of the allocation's call
+ * chain, if the kernel's chains are recorded. Frees are counted behind either in the same way. Then
+ * the second one counts who frees. The value of a pointer goes through its call, so that the caller
+ * needs no register for it that a call leaves as it is. Interrupts are off.
+ */
+#ifdef CONFIG_PROFILE_MEMORY_CHAINS
+extern os_key_t profile_kernel_chains_key;
+u64 *profile_memory_find_chain(u64 *count);
+void *profile_memory_note_free(u64 *count, void *pointer);
+#define profile_memory_find_counter(count)                          \
+	do {                                                        \
+		if (os_key_on(&profile_kernel_chains_key))          \
+			(count) = profile_memory_find_chain(count); \
+	} while (0)
+#define profile_memory_freed(count, pointer)                                    \
+	do {                                                                    \
+		if (os_key_on(&profile_kernel_chains_key))                      \
+			(pointer) = profile_memory_note_free(count, (pointer)); \
+	} while (0)
+#else
+#define profile_memory_find_counter(count)   ((void)0)
+#define profile_memory_freed(count, pointer) ((void)0)
+#endif
+
 /* Count an allocation, and its free at a site with nr_sizes sizes. Interrupts are off. */
 static pf_always_inline void profile_memory_count_alloc(u64 *count)
 {
 	os_this_cpu_inc(*count);
 }
 
-static pf_always_inline void profile_memory_count_free(s32 kept, u32 nr_sizes)
-{
-	u64 *count = (u64 *)(s64)kept;
-
-	os_this_cpu_inc(count[nr_sizes]);
-}
-
-/*
- * Makes a variable, which points to a counter of the site, point to that of the allocation's call
- * chain, if the kernel's chains are recorded. Frees are counted behind either in the same way.
- * Interrupts are off.
- */
-#ifdef CONFIG_PROFILE_MEMORY_CHAINS
-extern os_key_t profile_kernel_chains_key;
-u64 *profile_memory_find_chain(u64 *count);
-#define profile_memory_find_counter(count)                          \
-	do {                                                        \
-		if (os_key_on(&profile_kernel_chains_key))          \
-			(count) = profile_memory_find_chain(count); \
+#define profile_memory_count_free(kept, nr_sizes, pointer) \
+	do {                                               \
+		u64 *_count = (u64 *)(s64)(kept);          \
+                                                           \
+		os_this_cpu_inc(_count[nr_sizes]);         \
+		profile_memory_freed(_count, pointer);     \
 	} while (0)
-#else
-#define profile_memory_find_counter(count) ((void)0)
-#endif
 
-/* Count a block of 2^order pages, and its free. */
+/* Count a block of 2^order pages, and its free, which sets `page`, a variable, to its value. */
 #define profile_memory_alloc_pages(page, order)                    \
 	do {                                                       \
 		u64 *_count = site + (order);                      \
@@ -118,7 +127,7 @@ u64 *profile_memory_find_chain(u64 *count);
 		profile_memory_count_alloc(_count);                \
 	} while (0)
 #define profile_memory_free_pages(page) \
-	profile_memory_count_free((page)->memory.kept, PROFILE_MEMORY_ORDERS)
+	profile_memory_count_free((page)->memory.kept, PROFILE_MEMORY_ORDERS, page)
 
 /*
  * Called where the allocator takes pages from its lists, after it has given up its locks: nr is the
