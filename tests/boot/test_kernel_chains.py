@@ -197,6 +197,27 @@ def test_leak_of_the_kernel(boot, tmp_path):
     assert place.groups() == ("forget_request", "proc_write")
 
 
+PROCESSES = """\
+sh -c 'for i in 1 2 3; do echo > /proc/leak; done; sleep 1; echo > /proc/leak' &
+sh -c 'for i in 1 2 3 4 5; do echo > /proc/leak; done' &
+wait
+"""
+
+
+def test_leaks_of_a_process(boot, tmp_path):
+    """Each of two processes of a program, at the same time, has what it has left behind itself."""
+    image = harness.script_image(tmp_path, PROCESSES)
+    append = f"leak=4000 profile.on_exit=sh profile.kernel_leaks=x,s* {ON}"
+    log = boot(None, initrd=image, append=append, variant="functions").log
+    tables = log.split("Kernel Memory: left behind by this process")[1:]
+    assert len(tables) == 3
+    tables = [table.split("total")[0] for table in tables]
+    for table, nr in zip(tables, (5, 4)):
+        (row,) = re.findall(r"(\d+) +[\d.]+ +(\d+) .*forget_request", table)
+        assert row == (str(nr * 4096), str(nr))
+    assert "forget_request" not in tables[2]  # of the shell that has started them
+
+
 SWITCHED = """\
 echo on > /proc/profile/kernel_chains
 mkdir -p /tmp
@@ -235,3 +256,10 @@ def test_off_by_default(boot, tmp_path):
     log = boot(None, initrd=image, append="profile.report=wide profile.on_exit=run").log
     assert "DONE" in log and "by call chain" not in log and "left behind" not in log
     assert "freed by" not in log
+
+
+def test_leaks_of_a_process_only_if_it_is_named(boot):
+    assert "left behind by this" not in boot("hello", append=ON).log
+    log = boot("hello", append=f"profile.kernel_leaks=hell {ON}").log
+    assert "left behind by this" not in log
+    assert "left behind by this" in boot("hello", append=f"profile.kernel_leaks=hello {ON}").log

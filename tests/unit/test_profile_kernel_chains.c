@@ -4,6 +4,7 @@
 #include "unit.h"
 
 #include "../../kernel/profile/memory/kernel_frees.h"
+#include "../../kernel/profile/stack_store.h"
 
 #include <profile/memory.h>
 
@@ -200,6 +201,42 @@ static void who_frees(void **state)
 	assert_int_equal(of.size, 7);
 }
 
+static u64 live_bytes_of(const struct process *proc)
+{
+	kernel_chains_make_view_of(stack_process_number((struct process *)proc));
+	return kernel_chain_view.all.live_bytes;
+}
+
+/* Two processes of a program that is named have chains of their own, also under another name. */
+static void leaks_of_a_process(void **state)
+{
+	static struct process procs[3] = { { .pid = 7, .comm = "server" },
+					   { .pid = 8, .comm = "server" },
+					   { .pid = 9, .comm = "client" } };
+	static struct task tasks[3];
+	struct task *before = host_current;
+	u64 *counts[3];
+
+	strcpy(kernel_chains_by_process, "x,serv*");
+	for (u32 i = 0; i < 3; i++) {
+		procs[i].profile.samples.key_floor = (i + 5) << 8;
+		tasks[i].proc = &procs[i];
+		host_tid = 20 + i; /* another task */
+		host_current = &tasks[i];
+		allocate(&pages[0], 0x6401);
+		counts[i] = allocate(&pages[0], 0x6401);
+	}
+	host_current = before;
+	host_tid = 1;
+	kernel_chains_by_process[0] = '\0';
+	assert_ptr_not_equal(counts[0], counts[1]);
+	free_object(counts[1], PROFILE_MEMORY_ORDERS);
+	assert_int_equal(live_bytes_of(&procs[0]), 2 * OS_PAGE_BYTES);
+	assert_int_equal(live_bytes_of(&procs[1]), OS_PAGE_BYTES);
+	assert_int_equal(live_bytes_of(&procs[2]), 0);
+	assert_false(kernel_chains_lost_process);
+}
+
 /* The rows and what was freed while it was off are all that was freed. */
 static void frees_add_up(void **state)
 {
@@ -249,6 +286,9 @@ static void a_full_table_loses_no_byte(void **state)
 {
 	u64 live = memory_site_live_bytes(&object_site), nr = 0;
 	u64 affordable = MEMORY_BYTES / 64 / sizeof(struct kernel_chain), room;
+	static struct process late = { .comm = "late" };
+	static struct task late_task = { .proc = &late };
+	struct task *before = host_current;
 
 	for (; nr < 2 * affordable; nr++)
 		allocate(&objects[0], 0x100000 + nr);
@@ -260,6 +300,14 @@ static void a_full_table_loses_no_byte(void **state)
 	assert_in_range(kernel_chains_read_lost(), nr - room, nr - room + 100);
 	assert_non_null(row_of(MEMORY_KMALLOC, "program", 0x100000));
 	assert_non_null(row_of(MEMORY_KMALLOC, "[others]", 0x100000 + room * 9 / 10));
+	assert_false(kernel_chains_lost_process);
+	late.pid = 10;
+	host_current = &late_task;
+	strcpy(kernel_chains_by_process, "late");
+	allocate(&objects[0], 0x90001);
+	kernel_chains_by_process[0] = '\0';
+	host_current = before;
+	assert_true(kernel_chains_lost_process);
 }
 
 /* Frees without room are counted with their bytes, of chains and of sites. */
@@ -304,6 +352,7 @@ int main(void)
 		cmocka_unit_test_setup(off_is_a_row, begin),
 		cmocka_unit_test_setup(growth_since_the_mark, begin),
 		cmocka_unit_test_setup(who_frees, begin),
+		cmocka_unit_test_setup(leaks_of_a_process, begin),
 		cmocka_unit_test_setup(frees_add_up, begin),
 		cmocka_unit_test_setup(peak_of_a_chain, begin),
 		cmocka_unit_test_setup(a_full_table_loses_no_byte, begin),

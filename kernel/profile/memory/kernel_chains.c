@@ -19,6 +19,7 @@
 #include "kernel_frees.h"
 
 #include "../os_stacks.h"
+#include "../stack_store.h"
 #include "../stack_switch.h"
 
 #define KEY_WORDS	(__builtin_offsetof(struct kernel_chain, count) / sizeof(u64))
@@ -49,6 +50,8 @@ static u32 max_object_chains, max_page_chains;
 static u32 nr_object_chains, nr_page_chains; /* may exceed what there is */
 static u32 first_of_site[MEMORY_MAX_SITES];  /* likewise */
 
+char kernel_chains_by_process[64];
+bool kernel_chains_lost_process;
 os_key_t profile_kernel_chains_key;
 struct profile_off_time kernel_chains_off_time;
 
@@ -146,20 +149,42 @@ void kernel_chains_set_comm(u64 comm[2], u64 task_key, bool are_scarce)
 		memcpy(comm, "[interrupt]\0\0\0\0", 2 * sizeof(*comm));
 }
 
+bool kernel_chains_are_by_process(os_process_t *proc)
+{
+	return kernel_chains_by_process[0] &&
+	       os_glob_match_list(kernel_chains_by_process, os_process_name(proc));
+}
+
+/* Returns the number of the current process, if it has chains of its own, or 0. */
+static u64 process_of(u64 task_key)
+{
+	os_process_t *proc;
+
+	if (!task_key || !kernel_chains_by_process[0])
+		return 0;
+	proc = os_task_process(os_current_task());
+	return proc && kernel_chains_are_by_process(proc) ? stack_process_number(proc) : 0;
+}
+
 /* Slow path: the recent chain does not match. Walks the stack and looks the chain up. */
 static pf_noinline const struct kernel_chain *walk_allocation(const OS_PER_CPU(u64) * count,
 							      u64 task_key, const os_regs_t *regs,
 							      struct recent *recent)
 {
 	u32 depth = task_key ? KERNEL_CHAIN_DEPTH : INTERRUPT_DEPTH;
-	struct kernel_chain key = { .site_count = count, .comm = { 0 } };
+	struct kernel_chain key = { .site_count = count, .process = process_of(task_key) };
 	const struct kernel_chain *chain;
+	bool is_of_process = key.process;
 
 	/* The user's part, if there was room for it, is left out. */
 	key.nr_pcs = (u8)os_stack_walk(regs, key.pcs, depth).counts;
 	memset(&key.pcs[key.nr_pcs], 0, (KERNEL_CHAIN_DEPTH - key.nr_pcs) * sizeof(key.pcs[0]));
 	kernel_chains_set_comm(key.comm, task_key, chains_are_scarce());
+	if (chains_are_scarce())
+		key.process = 0;
 	chain = look_up(&key);
+	if (is_of_process && !(chain && chain->process))
+		pf_write_once(kernel_chains_lost_process, true);
 	if (chain)
 		*recent = (struct recent){ task_key, chain };
 	return chain;

@@ -21,6 +21,7 @@ struct kernel_chain {
 	/* The key, compared whole. */
 	const OS_PER_CPU(u64) * site_count;
 	u64 comm[2]; /* the task's name, or "[interrupt]", or "[others]" */
+	u64 process; /* stack_process_number(); 0: any, if not of kernel_chains_by_process */
 	u64 nr_pcs;
 	u64 pcs[KERNEL_CHAIN_DEPTH]; /* return addresses, innermost first; then zeros */
 	/* These follow from the key. */
@@ -34,6 +35,14 @@ struct kernel_chain {
 /* kernel_chains.c: the store. Process context; called once, before the key is set. */
 void kernel_chains_init(void);
 extern struct profile_off_time kernel_chains_off_time;
+/*
+ * Globs for the names of processes that have chains of their own, so that it is known what a
+ * process has left behind. Set before the first allocation is recorded.
+ */
+extern char kernel_chains_by_process[64];
+bool kernel_chains_are_by_process(os_process_t *proc);
+/* Some allocations of such processes were counted for all programs together, or at their site. */
+extern bool kernel_chains_lost_process;
 /* Returns the number of allocations that had no room, and were counted at their site. */
 u64 kernel_chains_read_lost(void);
 
@@ -72,6 +81,8 @@ void kernel_chain_view_init(u32 max_chains);
  * NMI.
  */
 void kernel_chains_make_view(enum memory_kind kind, bool since_mark);
+/* Makes the view of what the chains of a process have allocated that is live, of MEMORY_KERNEL. */
+void kernel_chains_make_view_of(u64 process);
 
 /* kernel_chains_profiler.c: the switch. Process context. */
 void kernel_chains_switch(bool on);
@@ -86,6 +97,8 @@ size_t kernel_chain_site(char text[KERNEL_PLACE_BYTES], const struct profile_mem
 /* Copies a place with its callers. */
 void kernel_chain_place(char text[KERNEL_PLACE_BYTES], const struct kernel_chain *chain);
 void report_print_kernel_chains(const struct report *report);
+/* Prints what is live of the memory that the report's process has allocated. */
+void report_print_kernel_leaks_of_process(const struct report *report);
 /* Prints what has become live since the mark. */
 void report_print_kernel_leaks(const struct report *report);
 /* Prints each chain, folded, and its live bytes. */

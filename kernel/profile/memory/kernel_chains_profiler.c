@@ -26,6 +26,16 @@ static int set_chains(const char *value)
  */
 OS_BOOT_PARAM(profile_kernel_chains, "profile.kernel_chains", "on|off", set_chains);
 
+static int set_by_process(const char *value)
+{
+	return words_copy_line(value, kernel_chains_by_process, sizeof(kernel_chains_by_process));
+}
+/*
+ * Of which programs a process has call chains of the kernel's memory of its own. Then its report
+ * says what it has left behind in the kernel: none by default. Needs profile.kernel_chains=on.
+ */
+OS_BOOT_PARAM(profile_kernel_leaks, "profile.kernel_leaks", "<glob>[,<glob>...]", set_by_process);
+
 static void forget_off_time(void)
 {
 	off_time_reset(&kernel_chains_off_time);
@@ -65,6 +75,8 @@ static void print(const struct report *report)
 {
 	if (report->is_run || (report->proc && run_is_last_process()))
 		report_print_kernel_leaks(report);
+	if (report->proc)
+		report_print_kernel_leaks_of_process(report);
 	if (report->wide || (!report->proc && !report->is_run))
 		report_print_kernel_chains(report);
 }

@@ -9,8 +9,11 @@
 #include "kernel_frees.h"
 #include "sum_columns.h"
 
+#include "../stack_store.h"
+
 enum {
-	FREED_BYTES = NR_SUM_COLUMNS,
+	PID = NR_SUM_COLUMNS,
+	FREED_BYTES,
 	NR_FREED,
 	PEAK_BYTES,
 	SIZE,
@@ -24,7 +27,8 @@ enum {
 };
 
 #define COLUMNS                                                                                    \
-	MEMORY_SUM_COLUMNS, [FREED_BYTES] = { NULL, "freed_bytes", COLUMN_COUNT },                 \
+	MEMORY_SUM_COLUMNS, [PID] = { NULL, "pid", COLUMN_COUNT },                                 \
+			    [FREED_BYTES] = { NULL, "freed_bytes", COLUMN_COUNT },                 \
 			    [NR_FREED] = { NULL, "freed_objects", COLUMN_COUNT },                  \
 			    [PEAK_BYTES] = MEMORY_PEAK_COLUMN,                                     \
 			    [SIZE] = { "size", "size_bytes", COLUMN_COUNT, 8 },                    \
@@ -99,6 +103,10 @@ static void set_sums(struct cell *cells, const struct kernel_chain_row *row)
 	cells[FREED_BYTES] = cell_nr(sums->bytes - sums->live_bytes);
 	cells[NR_FREED] = cell_nr(sums->nr - sums->nr_live);
 	cells[PEAK_BYTES] = cell_nr(row->peak_bytes);
+	if (row->chain && row->chain->process)
+		cells[PID] = cell_nr(stack_process_pid(row->chain->process));
+	else
+		cells[PID] = cell_dash();
 	cells[SIZE] = row->chain ? cell_nr(memory_size_bytes(row->chain->size)) : cell_dash();
 }
 
@@ -159,21 +167,41 @@ void report_print_kernel_chains(const struct report *report)
 	report_print_off("recording of the kernel's call chains", "off", &off);
 }
 
-void report_print_kernel_leaks(const struct report *report)
+/* Prints the view. */
+static void print_leaks(const char *title, const char *what, const struct report *report)
 {
 	const struct table table = TABLE(columns, .top = report->top);
 
-	if (!kernel_chain_view.rows)
-		return;
-	kernel_chains_make_view(MEMORY_KERNEL, true);
-	table_begin_top(&table, "Kernel Memory: left behind", report->top);
-	table_note("live now, and not when the run began, by call chain");
+	table_begin_top(&table, title, report->top);
+	table_note("%s, by call chain", what);
 	table_head();
 	for (u32 i = 0; i < kernel_chain_view.nr_rows; i++)
 		print_row(&kernel_chain_view.rows[i]);
 	table_end();
 	table_note_others(table_nr_others(), table_others_sum(LIVE_BYTES), "live bytes");
+}
+
+void report_print_kernel_leaks(const struct report *report)
+{
+	if (!kernel_chain_view.rows)
+		return;
+	kernel_chains_make_view(MEMORY_KERNEL, true);
+	print_leaks("Kernel Memory: left behind", "live now, and not when the run began", report);
 	print_lost();
+}
+
+void report_print_kernel_leaks_of_process(const struct report *report)
+{
+	struct off_snapshot off = off_time_since_reset(&kernel_chains_off_time);
+
+	if (!kernel_chain_view.rows || !kernel_chains_are_by_process(report->proc))
+		return;
+	kernel_chains_make_view_of(stack_process_number(report->proc));
+	print_leaks("Kernel Memory: left behind by this process",
+		    "allocated by this process and live at its end", report);
+	if (pf_read_once(kernel_chains_lost_process))
+		table_note("there can be more, of any process: its call chains had no room");
+	report_print_off("recording of the kernel's call chains", "off", &off);
 }
 
 void report_print_kernel_stacks(void)

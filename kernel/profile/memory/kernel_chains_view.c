@@ -41,8 +41,9 @@ static struct memory_sums since(struct memory_sums sums, const struct memory_sum
 	return sums;
 }
 
-/* Adds the chains of a site. Returns what they had at the peak. */
-static u64 add_chains(const struct profile_memory_site *site, bool peak_is_over, bool since_mark)
+/* Adds the chains of a site, or those of one process. Returns what they had at the peak. */
+static u64 add_chains(const struct profile_memory_site *site, bool peak_is_over, bool since_mark,
+		      u64 process)
 {
 	const struct kernel_chain *chain = NULL;
 	u64 bytes = 0;
@@ -55,6 +56,8 @@ static u64 add_chains(const struct profile_memory_site *site, bool peak_is_over,
 		bytes += row.peak_bytes;
 		if (since_mark)
 			row.sums = since(row.sums, &chain->marked);
+		if (process && (chain->process != process || !row.sums.live_bytes))
+			continue;
 		if (!since_mark || row.sums.live_bytes)
 			add_row(&row);
 	}
@@ -71,7 +74,7 @@ static int compare_rows(const void *a_, const void *b_)
 	return order ? order : compare_u64((u64)a->chain, (u64)b->chain);
 }
 
-void kernel_chains_make_view(enum memory_kind kind, bool since_mark)
+static void make_view(enum memory_kind kind, bool since_mark, u64 process)
 {
 	struct kernel_chain_row before = { 0 };
 	bool peak_is_over = memory_peak_is_over(&peak, peak_bytes);
@@ -88,15 +91,25 @@ void kernel_chains_make_view(enum memory_kind kind, bool since_mark)
 		if (!memory_is_of_kind(site, kind))
 			continue;
 		sums = memory_sum_site_alone(site);
-		of_chains = add_chains(site, peak_is_over, since_mark);
+		of_chains = add_chains(site, peak_is_over, since_mark, process);
 		bytes = peak_is_over && i < MEMORY_MAX_SITES ? peak.live_bytes[i] - of_chains :
 							       sums.live_bytes;
 		memory_add_sums(&before.sums, &sums);
 		before.peak_bytes += bytes;
 	}
-	if (!since_mark)
+	if (!since_mark && !process)
 		add_row(&before);
 	kernel_chain_view.allocator_bytes = memory_allocator_bytes(kind);
 	os_sort(kernel_chain_view.rows, kernel_chain_view.nr_rows,
 		sizeof(kernel_chain_view.rows[0]), compare_rows);
+}
+
+void kernel_chains_make_view(enum memory_kind kind, bool since_mark)
+{
+	make_view(kind, since_mark, 0);
+}
+
+void kernel_chains_make_view_of(u64 process)
+{
+	make_view(MEMORY_KERNEL, false, process);
 }
