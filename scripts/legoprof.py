@@ -138,12 +138,16 @@ def read_stacks(export: Export, args: argparse.Namespace) -> tuple[Stacks, int]:
     memory_of = "programs" if args.memory else "kernel" if args.kernel_memory else None
     if (waits and memory_of) or (args.memory and args.kernel_memory):
         raise ExportError("one at a time: --waits, --memory or --kernel-memory")
-    if args.bytes and (not memory_of or (args.memory and args.bytes == "peak")):
+    if args.bytes and (not memory_of or (args.memory and args.bytes in ("peak", "freed"))):
         raise ExportError("--bytes is for --kernel-memory, or live or allocated for --memory")
+    if args.bytes == "freed":
+        if args.command == "pprof":
+            raise ExportError("pprof has no type for memory that was freed: write folded")
+        memory_of = "freed"
     stacks = profiles.stacks.read(export, waits, memory_of)
     if args.bytes == "live" and not stacks.has_live:
         raise ExportError(f"{export.path} does not say which memory was live")
-    if args.bytes:
+    if args.bytes and args.bytes != "freed":
         stacks.weigh(f"{args.bytes}_bytes")
     if args.memory and args.command not in ("pprof", "diff"):  # which need all kinds of bytes
         stacks.stacks = [stack for stack in stacks.stacks if stack.weight]
@@ -152,6 +156,7 @@ def read_stacks(export: Export, args: argparse.Namespace) -> tuple[Stacks, int]:
             table.rows.clear()
     if memory_of and not stacks.stacks:
         how = "profile.memory_chains=on" if args.memory else "CONFIG_PROFILE_MEMORY"
+        how = "profile.kernel_chains=on" if memory_of == "freed" else how
         raise ExportError(f"{export.path} has no such memory: {how} counts it")
     nr_idle = Filter.of(args).choose_stacks(stacks)
     if lost := str(stacks.losses):
@@ -411,8 +416,10 @@ def add_memory(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--memory", action="store_true", help=what)
     what = "live bytes by the place in the kernel that allocated them, or by its call chain"
     parser.add_argument("--kernel-memory", action="store_true", help=what)
-    what = "live, or all that were allocated (or touched), or those of the kernel at the peak"
-    parser.add_argument("--bytes", choices=("live", "allocated", "peak"), help=what)
+    what = "live, or all that were allocated (or touched), or those of the kernel at the peak, or"
+    what += " freed, by the code of the kernel that freed them"
+    choices = ("live", "allocated", "peak", "freed")
+    parser.add_argument("--bytes", choices=choices, help=what)
 
 
 def add_stacks(

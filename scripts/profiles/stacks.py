@@ -186,6 +186,22 @@ def kernel_memory(row: dict) -> Stack:
     )
 
 
+def kernel_freed(row: dict) -> Stack:
+    """Makes a stack of code that has freed the kernel's memory, which a place had allocated."""
+    allocator, is_known = str(row["allocator"]), row["comm"] is not None
+    return Stack(
+        weight=number(row["freed_bytes"], 62),
+        kernel=addresses(row, "kernel") if is_known else [],
+        user=[],
+        comm=str(row["comm"]) if is_known else allocator,
+        pid=0,
+        is_exact=False,
+        what=f"{allocator}: {row['place']}" if is_known else str(row["freed_in"]),
+        run=label(row),
+        nr_objects=number(row["freed_objects"], 62),
+    )
+
+
 def kernel_memory_rows(export: Export) -> list[dict]:
     """Returns the rows by call chain; without any, those of the tables by place."""
     found = export.rows("kernel_stacks.json")
@@ -212,18 +228,22 @@ def other_rate_ns(export: Export) -> int:
     return max([ns for ns in times if isinstance(ns, int)], default=0)
 
 
-FILES = ("samples.json", "waits_stacks.json", "memory_stacks.json", "kernel_stacks.json")
+FILES = ["samples.json", "waits_stacks.json", "memory_stacks.json", "kernel_stacks.json"]
+FILES += ["kernel_freed_stacks.json"]
 
 
 def read(export: Export, waits: bool = False, memory_of: str | None = None) -> Stacks:
     """
-    Returns the stacks of samples, of waits, or of the memory of "programs" or of the "kernel".
-    Damaged rows are left out, and counted.
+    Returns the stacks of samples, of waits, or of the memory of "programs" or of the "kernel", or
+    of those who "freed" the latter. Damaged rows are left out, and counted.
     """
     if memory_of == "programs":
         rows, make = export.rows("memory_stacks.json"), memory
         has_live = all("live_bytes" in row for row in rows)  # else of an older kernel
         found = Stacks("bytes", 1, losses=losses.of_memory(export), has_live=has_live)
+    elif memory_of == "freed":
+        found = Stacks("bytes", 1)
+        rows, make = export.rows("kernel_freed_stacks.json"), kernel_freed
     elif memory_of:
         found = Stacks("bytes", 1, has_live=True)
         rows, make = kernel_memory_rows(export), kernel_memory

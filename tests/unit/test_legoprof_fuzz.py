@@ -59,6 +59,8 @@ ALLOCATED = {"allocator": "pages", "comm": "a", "place": "f (a.c:1)"}
 ALLOCATED["kernel"] = ["0xffffffff81000009"]
 ALLOCATED |= {f"{key}_{unit}": 9 for key in ("live", "allocated") for unit in ("bytes", "objects")}
 FILES["kernel_stacks.json"] = [ALLOCATED, ALLOCATED | {"comm": None, "kernel": None}]
+FREED = ALLOCATED | {"freed_bytes": 9, "freed_objects": 9, "freed_in": "g < h"}
+FILES["kernel_freed_stacks.json"] = [FREED, FREED | {"comm": None, "kernel": None, "place": None}]
 USED = {"pid": 1, "ns": 9, "start": "0x400000", "end": "0x402000", "accessed_percent": 90}
 USED |= {"written_percent": 5}
 FILES["working_set_history.json"] = [USED, USED | {"ns": 12}, USED | {"start": "0x401000"}]
@@ -82,6 +84,7 @@ COMMANDS = [
     ["pprof", "--kernel-memory"],
     ["working-set"],
     ["folded", "--kernel-memory", "--bytes", "peak"],
+    ["folded", "--kernel-memory", "--bytes", "freed"],
     ["page"],
     ["folded", "--pid", "1", "--cpu", "0", "--no-idle"],
 ]

@@ -222,6 +222,31 @@ def test_chains_of_the_kernel(run):
     assert b"Kernel memory by call chain" not in data  # a store
 
 
+FREED = {
+    **{"freed_bytes": 1024, "freed_objects": 8, "size_bytes": 128, "comm": "rm"},
+    **{"freed_in": "a < b", "allocated_comm": "cat", "place": "pipe_write (kernel/fs/pipe.c:20)"},
+    **{"allocator": "kmalloc", "kernel": ["0xffffffff81000301", "0xffffffff81000201"]},
+    "allocated_kernel": ["0xffffffff81000101", "0xffffffff81000201"],
+}
+OFF = {key: None for key in FREED} | {"freed_bytes": 64, "freed_objects": 1}
+OFF |= {"allocator": "kmalloc", "freed_in": "[while off]"}
+FREES = [*CHAINS, {"file": "kernel_freed_stacks.json"}, {"table": "Kernel memory freed"}]
+FREES += [FREED, OFF]
+
+
+def test_who_frees(run):
+    """The frames are of the code that frees; the last one is the place that had allocated."""
+    chain = "rm;0xffffffff81000200;0xffffffff81000300;[kmalloc: pipe_write (kernel/fs/pipe.c:20)]"
+    argv = ("--kernel-memory", "--bytes", "freed")
+    status, data, err = run("folded", *argv, lines=FREES)
+    found = [f"{chain} 1024", "kmalloc;[[while off]] 64"]
+    assert not status and data.decode().splitlines() == found and not err
+    assert b"Kernel memory freed" not in run("report", lines=FREES)[1]  # a store
+    assert run("pprof", *argv, lines=FREES)[0] == 2
+    assert "profile.kernel_chains=on counts it" in run("folded", *argv, lines=CHAINS)[2]
+    assert run("folded", "--memory", "--bytes", "freed")[0] == 2
+
+
 def test_peak_by_place(run):
     lines = [line | {"peak_bytes": 999} if "place" in line else line for line in LINES]
     _, data, _ = run("folded", "--kernel-memory", "--bytes", "peak", lines=lines)
