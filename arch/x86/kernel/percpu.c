@@ -2,7 +2,7 @@
 /*
  * Per-CPU areas. The boot CPU keeps the image's copy, which is in use since the first C
  * instruction; pointers to it may exist. Every other CPU gets a copy of the section's initial
- * values.
+ * values, whose memory is then free.
  */
 #include <lego/percpu.h>
 
@@ -42,4 +42,5 @@ void percpu_init(void)
 		per_cpu(this_cpu_offset, cpu) = percpu_offset[cpu];
 		per_cpu(cpu_number, cpu) = cpu;
 	}
+	page_free_range(virt_to_phys(__per_cpu_initial), virt_to_phys(__bss_stop));
 }
