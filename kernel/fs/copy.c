@@ -189,13 +189,13 @@ static ssize_t splice_to_file(struct file *in, struct position *out, size_t n, b
 	if (out->file->flags & O_APPEND)
 		return -EINVAL;
 	/* Other devices may wait, which must not happen with the pipe's lock held. */
-	if (file_discards_writes(out->file))
-		return pipe_drain(in, n, nonblock, put_into_file, out);
-	if (!is_plain(out->file))
+	if (!is_plain(out->file) && !file_discards_writes(out->file))
 		return -EINVAL;
 	error = get_position(out);
 	if (error)
 		return error;
+	if (!is_plain(out->file))
+		return pipe_drain(in, n, nonblock, put_into_file, out);
 	start = out->pos;
 	if ((s64)((u64)start + n) < 0)
 		return -EINVAL;
@@ -267,14 +267,18 @@ SYSCALL_DEFINE6(splice, int, in_fd, s64 __user *, in_pos, int, out_fd, s64 __use
 
 SYSCALL_DEFINE4(tee, int, in_fd, int, out_fd, size_t, n, unsigned int, flags)
 {
-	struct file *in = fd_get(in_fd), *out = fd_get(out_fd);
+	struct file *in, *out;
 	ssize_t ret = -EBADF;
 
+	if (flags & ~SPLICE_F_ALL)
+		return -EINVAL;
+	if (!n)
+		return 0;
+	in = fd_get(in_fd);
+	out = fd_get(out_fd);
 	if (in && out && file_may_read(in) && file_may_write(out)) {
-		if (flags & ~SPLICE_F_ALL || !file_is_pipe(in) || !file_is_pipe(out))
+		if (!file_is_pipe(in) || !file_is_pipe(out))
 			ret = -EINVAL;
-		else if (!n)
-			ret = 0;
 		else
 			ret = pipe_move(in, out, min(n, MAX_RW_BYTES), true,
 					flags & SPLICE_F_NONBLOCK);

@@ -72,7 +72,7 @@ static phys_addr_t boundary_after(phys_addr_t addr)
 	for (unsigned int i = 0; i < acpi_info.nr_memory; i++) {
 		const struct acpi_memory *memory = &acpi_info.memory[i];
 
-		take_boundary(&nearest, addr, ALIGN_DOWN(memory->start, PAGE_SIZE));
+		take_boundary(&nearest, addr, ALIGN_UP(memory->start, PAGE_SIZE));
 		take_boundary(&nearest, addr,
 			      ALIGN_DOWN(memory->start + memory->size_bytes, PAGE_SIZE));
 	}

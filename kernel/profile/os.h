@@ -383,9 +383,9 @@ static inline bool os_glob_match_list(const char *globs, const char *text)
 #endif
 
 /*
- * Return the age of a process that ends, in ns or OS_NO_AGE, and its wait status as in wait(2) or
- * OS_NO_STATUS: bits 0 to 6 are the signal that killed it; if they are 0, the exit code begins at
- * bit 8.
+ * Return the age of a process since it was created, in ns or OS_NO_AGE, in any context; and the
+ * wait status of one that ends, as in wait(2) or OS_NO_STATUS: bits 0 to 6 are the signal that
+ * killed it; if they are 0, the exit code begins at bit 8.
  */
 #define OS_NO_AGE    (~0ull)
 #define OS_NO_STATUS (~0u)

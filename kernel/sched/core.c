@@ -143,7 +143,6 @@ void resched_rq(struct rq *rq)
 
 static void activate(struct rq *rq, struct task *task)
 {
-	task->ready_since_cycles = rdtsc();
 	if (unlikely(task->rt_priority)) {
 		rt_activate(rq, task);
 		return;
@@ -179,6 +178,7 @@ static bool wake_locked(struct rq *rq, struct task *task)
 	WRITE_ONCE(task->state, TASK_RUNNING);
 	if (rq->curr == task)
 		return false;
+	task->ready_since_cycles = rdtsc();
 	profile_wake(task);
 	cpu = sched_select_cpu(task);
 	profile_trace(sched_wakeup, task, cpu);

@@ -7,15 +7,18 @@ import { grid } from "./grid.js";
 
 const WIDTH = 132, HEIGHT = 22;
 
-// Returns how a column is written: times in seconds with all digits, as in the reports.
+// Returns how a column is written: times in seconds with all digits, and shares in percent, as in the
+// reports.
 function writer(key) {
+	const numbers = (write) => (value) => (typeof value === "number" ? write(value) : value);
 	if (/_ns$|^ns$/.test(key))
-		return (value) => (typeof value === "number" ? seconds(value) : value);
-	return undefined;
+		return numbers(seconds);
+	return /_hundredths$/.test(key) ? numbers((value) => (value / 100).toFixed(2)) : undefined;
 }
 
 function title(key) {
-	return key === "ns" ? "seconds" : key.replace(/_ns$/, " (s)").replaceAll("_", " ");
+	const unit = key.replace(/_ns$/, " (s)").replace(/_hundredths$/, " %");
+	return key === "ns" ? "seconds" : unit.replaceAll("_", " ");
 }
 
 function graphic(label, ...children) {

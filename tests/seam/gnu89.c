@@ -61,3 +61,28 @@ void interrupt_hooks(const struct trap_frame *frame, u64 cycles, u64 *deadline, 
 	profile_next_deadline(deadline);
 	profile_nmi(frame, handled);
 }
+
+#ifdef CONFIG_PROFILE_MEMORY
+#include <profile/memory.h>
+
+struct page {
+	struct profile_memory_page memory;
+};
+
+static struct page *(take_pages)(unsigned int order PROFILE_MEMORY_SITE_PARAM)
+{
+	static struct page page;
+
+	profile_memory_alloc_pages(&page, order);
+	return &page;
+}
+#define take_pages(order) (take_pages)(order PROFILE_MEMORY_SITE_OF_PAGES)
+
+void memory_hooks(void);
+void memory_hooks(void)
+{
+	struct page *page = take_pages(1);
+
+	profile_memory_free_pages(page);
+}
+#endif

@@ -11,3 +11,4 @@ typedef struct space os_mm_t;
 #define os_mm_use(mm, addr)		       space_use(mm, addr)
 #define os_mm_flush(mm)			       space_flush(mm)
 #define os_sleep_ms(ms)			       nap(ms)
+#define OS_PAGE_BYTES			       4096

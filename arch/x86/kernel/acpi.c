@@ -391,8 +391,7 @@ static void add_memory(const u8 *entry)
 	if (!(get_bytes(entry + 28, 4) & 1) || !get_bytes(entry + 16, 8))
 		return;
 	if (acpi_info.nr_memory == MAX_ACPI_MEMORY) {
-		printk("acpi: more than %d ranges of memory with a node: the rest has none\n",
-		       MAX_ACPI_MEMORY);
+		acpi_info.nr_memory_lost++;
 		return;
 	}
 	*memory = (struct acpi_memory){ get_bytes(entry + 8, 8), get_bytes(entry + 16, 8),
@@ -415,6 +414,9 @@ static void parse_srat(const struct table_header *srat)
 		if (bytes[offset] == SRAT_MEMORY)
 			add_memory(bytes + offset);
 	}
+	if (acpi_info.nr_memory_lost)
+		printk("acpi: %u more than %d ranges of memory have a node: it is unknown\n",
+		       acpi_info.nr_memory_lost, MAX_ACPI_MEMORY);
 }
 
 static void parse_table(phys_addr_t phys)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The links in /proc/<pid>: cwd, exe and root. Who may inspect the process can follow them. */
+/*
+ * The links in /proc/<pid>: cwd, exe and root. A process that may inspect this one can follow them;
+ * links to open files (process_fd.c) check that here, too.
+ */
 
 #include "../mount.h"
 #include "internal.h"

@@ -31,8 +31,9 @@ static int set_by_process(const char *value)
 	return words_copy_line(value, kernel_chains_by_process, sizeof(kernel_chains_by_process));
 }
 /*
- * Of which programs a process has call chains of the kernel's memory of its own. Then its report
- * says what it has left behind in the kernel: none by default. Needs profile.kernel_chains=on.
+ * Programs whose processes get call chains of their own for the kernel's memory: none by default.
+ * The report of such a process says what it has left behind in the kernel. Needs
+ * profile.kernel_chains=on.
  */
 OS_BOOT_PARAM(profile_kernel_leaks, "profile.kernel_leaks", "<glob>[,<glob>...]", set_by_process);
 

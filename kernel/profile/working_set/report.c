@@ -277,7 +277,7 @@ static void print_memory_table(void)
 	}
 	table_end();
 	if (memory.nr_outside)
-		table_note("%lu pages are not in RAM", memory.nr_outside);
+		table_note("%lu mapped pages are not in RAM", memory.nr_outside);
 }
 
 static void print_memory(void)

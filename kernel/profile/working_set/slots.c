@@ -43,6 +43,7 @@ static void set_process(struct working_set_slot *slot, u32 i, struct profile_pro
 	slot->pid = os_process_pid(proc);
 	os_strscpy(slot->name, os_process_name(proc), sizeof(slot->name));
 	slot->generation = 0;
+	slot->has_just_begun = false;
 	slot->program = os_process_program(proc);
 	slot->pp = pp;
 	pp->working_set.slot = i + 1;
@@ -111,8 +112,9 @@ void working_set_forget(struct profile_process *pp)
 }
 
 /*
- * Returns whether a program has begun in the last second, and not before the last reset. Then it
- * has touched all its pages since; a child of fork() has those of its parent.
+ * Returns whether a process with a program of its own has begun in the last second, and not before
+ * the last reset. Then it has touched all its pages since; a child of fork() has those of its
+ * parent.
  */
 static bool has_just_begun(os_process_t *proc)
 {
@@ -132,7 +134,7 @@ static void check_program(struct working_set_slot *slot, os_process_t *proc)
 	if (has_exec)
 		set_process(slot, slot->pp->working_set.slot - 1, slot->pp);
 	if (!slot->generation)
-		slot->has_just_begun = (has_exec && was_sampled) || has_just_begun(proc);
+		slot->has_just_begun |= (has_exec && was_sampled) || has_just_begun(proc);
 }
 
 os_mm_t *working_set_slot_mm(struct working_set_slot *slot)

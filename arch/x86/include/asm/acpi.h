@@ -46,7 +46,7 @@ struct acpi_info {
 	u16 pm_timer_port;	  /* 0: none */
 
 	struct acpi_memory memory[MAX_ACPI_MEMORY];
-	unsigned int nr_memory;
+	unsigned int nr_memory, nr_memory_lost;
 
 	/* Power off (S5): 0 ports are absent. */
 	bool s5_valid;

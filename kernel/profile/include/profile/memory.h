@@ -18,6 +18,11 @@
 
 #include "../../os_hooks.h"
 
+/* All CPUs know a counter by one address. In arrays, each CPU's copy is somewhere else. */
+#if defined OS_EACH_CPU_RANGE && OS_NR_CPUS > 1
+#error "profile: MEMORY needs per-CPU variables: define OS_DEFINE_PER_CPU and others (os_hooks.h)"
+#endif
+
 /* Sizes: the classes of kmalloc, then the orders of blocks of pages. */
 #define PROFILE_MEMORY_CLASSES 16
 #define PROFILE_MEMORY_ORDERS  11
@@ -58,14 +63,14 @@ struct profile_memory_page {
 #define profile_memory_kept(count) ((s32)(s64)(count))
 
 /* Defines a site here. Returns its counters. */
-#define PROFILE_MEMORY_SITE(first, nr, use)                                                      \
-	({                                                                                       \
-		static OS_DEFINE_PER_CPU(u64[2 * (nr)], _site_counts);                           \
-		static const struct profile_memory_site _site pf_used pf_section("memory_sites") \
-			pf_aligned(8) = {                                                        \
-				_site_counts, __FILE__, __func__, __LINE__, first, nr, use       \
-			};                                                                       \
-		_site_counts;                                                                    \
+#define PROFILE_MEMORY_SITE(first, nr, use)                                                        \
+	({                                                                                         \
+		static OS_DEFINE_PER_CPU(u64[2 * (nr)], _site_counts);                             \
+		static const struct profile_memory_site _site pf_used pf_section("memory_sites")   \
+			pf_aligned(8) = {                                                          \
+				(void *)_site_counts, __FILE__, __func__, __LINE__, first, nr, use \
+			};                                                                         \
+		(u64 *)_site_counts;                                                               \
 	})
 #define PROFILE_MEMORY_SITE_FOR(use) \
 	, PROFILE_MEMORY_SITE(PROFILE_MEMORY_CLASSES, PROFILE_MEMORY_ORDERS, use)
@@ -82,7 +87,7 @@ struct profile_memory_page {
  * Makes a variable, which points to a counter of the site, point to that of the allocation's call
  * chain, if the kernel's chains are recorded. Frees are counted behind either in the same way. Then
  * the second one counts who frees. The value of a pointer goes through its call, so that the caller
- * needs no register for it that a call leaves as it is. Interrupts are off.
+ * needs no call-preserved register for it. Interrupts are off.
  */
 #ifdef CONFIG_PROFILE_MEMORY_CHAINS
 extern os_key_t profile_kernel_chains_key;
