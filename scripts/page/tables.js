@@ -7,8 +7,8 @@ import { grid } from "./grid.js";
 
 const WIDTH = 132, HEIGHT = 22;
 
-// Returns how a column is written: times in seconds with all digits, and shares in percent, as in the
-// reports.
+// Returns how a column is written: times in seconds with all digits, and shares in percent, as in
+// the reports.
 function writer(key) {
 	const numbers = (write) => (value) => (typeof value === "number" ? write(value) : value);
 	if (/_ns$|^ns$/.test(key))
