@@ -4,8 +4,8 @@
 
 #include <sys/mman.h>
 
-#define NR_THREADS 8
-#define NR_ROUNDS  10
+#define NR_THREADS 16
+#define NR_ROUNDS  5
 #define NR_PAGES   512
 
 static void *map_and_unmap(void *unused)
