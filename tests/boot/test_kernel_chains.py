@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 import harness
-from test_memory import ALLOCATORS, json_tables, tables_of, truth
+from test_memory import ALLOCATORS, json_tables, observe_work, truth
 
 ON = "profile.kernel_chains=on"
 KINDS = ("pages", "kmalloc")
@@ -113,31 +113,16 @@ def test_most_allocations_have_room(files):
     assert "no room for the call chains" not in files and "[no room]" not in files
 
 
-TRUTH = """\
-mkdir -p /tmp
-mkfifo /tmp/pipe
-exec 3<>/tmp/pipe
-echo on > /proc/profile/kernel_chains
-head -c 1000000 /dev/zero > /tmp/left
-head -c 50000 /dev/zero >&3
-for i in 1 2 3 4 5 6 7 8; do mkdir /tmp/d$i; echo > /tmp/d$i/file; done
-rm -r /tmp/left /tmp/d1
-cat /proc/profile/FILE
-"""
-
-
 def compare_with_plugin(tmp_path, name: str, stop: str, functions: tuple[str, ...]):
     """
     Returns two counters, by function of the allocators and its caller: what is in the rows of a
     file, and how often QEMU's plugin has seen the call, from switch-on until the file is read.
     """
-    image = harness.script_image(tmp_path, TRUTH.replace("FILE", name))
-    kernel, window = harness.BUILD / "vmlinux", ("off_time_switch", stop)
-    append = "profile.on_exit=none init=/init"
-    counted, result = truth.observe(kernel, image, "timer", append, window=window)
-    lines = (line.strip() for line in result.log.splitlines())
-    (rows,) = tables_of(line for line in lines if re.match(r'{"(live|freed|table)', line)).values()
-    symbols = truth.Symbols(kernel)
+    commands = {"begin": "echo on > /proc/profile/kernel_chains"}
+    commands["end"] = f"rm -r /tmp/left /tmp/d1\ncat /proc/profile/{name}"
+    counted, tables = observe_work(tmp_path, ("off_time_switch", stop), **commands)
+    (rows,) = tables.values()
+    symbols = truth.Symbols(harness.BUILD / "vmlinux")
     ours: Counter[tuple[str, str]] = Counter()
     for row in rows:
         pcs = [int(pc, 16) - 1 for pc in row["kernel"] or ()]

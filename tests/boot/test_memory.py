@@ -155,17 +155,30 @@ def test_leak_of_the_kernel(boot, tmp_path):
     assert live == 500 * 4096 and live - (1 << 20) <= peak <= live
 
 
-TRUTH = """\
+WORK = """\
 mkdir -p /tmp
 mkfifo /tmp/pipe
 exec 3<>/tmp/pipe
-echo mark > /proc/profile/memory_growth
+{begin}
 head -c 1000000 /dev/zero > /tmp/left
 head -c 50000 /dev/zero >&3
 for i in 1 2 3 4 5 6 7 8; do mkdir /tmp/d$i; echo > /tmp/d$i/file; done
-cat /proc/profile/memory_growth.json
+{end}
 """
 ALLOCATORS = ("page_alloc", "kmalloc", "kzalloc", "kstrdup")
+
+
+def observe_work(tmp_path, window: tuple[str, str], **commands: str):
+    """
+    Runs commands that allocate, between a first and a last one that prints JSON. Returns what
+    QEMU's plugin has counted between two functions of the kernel, and the tables.
+    """
+    image = harness.script_image(tmp_path, WORK.format(**commands))
+    append = "profile.on_exit=none init=/init"
+    kernel = harness.BUILD / "vmlinux"
+    counted, result = truth.observe(kernel, image, "timer", append, window=window)
+    lines = (line.strip() for line in result.log.splitlines())
+    return counted, tables_of(line for line in lines if re.match(r'{"(live|freed|table)', line))
 
 
 def test_counts_are_those_of_a_plugin(tmp_path):
@@ -174,12 +187,9 @@ def test_counts_are_those_of_a_plugin(tmp_path):
     since the mark has as many allocations, unless the compiler has inlined its function: of the two
     places with most pages, the caller is known.
     """
-    image = harness.script_image(tmp_path, TRUTH)
-    kernel, window = harness.BUILD / "vmlinux", ("memory_mark", "memory_growth")
-    append = "profile.on_exit=none init=/init"
-    counted, result = truth.observe(kernel, image, "timer", append, window=window)
-    lines = (line.strip() for line in result.log.splitlines())
-    tables = tables_of(line for line in lines if line.startswith(('{"live', '{"table')))
+    commands = {"begin": "echo mark > /proc/profile/memory_growth"}
+    commands["end"] = "cat /proc/profile/memory_growth.json"
+    counted, tables = observe_work(tmp_path, ("memory_mark", "memory_growth"), **commands)
     found: Counter[str] = Counter()
     paths: dict[str, set[str]] = {}
     for row in (row for rows in tables.values() for row in rows):

@@ -314,7 +314,7 @@ def test_used_memory(browser, runs):
     assert "working_set" not in page.run(
         "return [...document.querySelectorAll('#tables [data-file]')].map((t) => t.dataset.file)"
     )
-    # What the program used last: 8 MiB were written to, 4 MiB were read.
+    # At its end, the program wrote to 8 MiB and read 4 MiB.
     script = """
         const canvas = document.querySelector("#memory canvas");
         const height = canvas.height - 18;

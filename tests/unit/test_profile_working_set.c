@@ -443,7 +443,7 @@ static void use_and_rest(void)
 		use_eighth();
 }
 
-/* What is used has its place in RAM. */
+/* Used pages are counted in the block of RAM that they are in. */
 static void physical_memory(void **state)
 {
 	const struct working_set_memory *memory;

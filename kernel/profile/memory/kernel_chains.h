@@ -49,13 +49,13 @@ u64 kernel_chains_read_lost(void);
 /* Copies the name of the current task; if its key is 0, "[interrupt]"; if scarce, "[others]". */
 void kernel_chains_set_comm(u64 comm[2], u64 task_key, bool are_scarce);
 
-/* What a counter belongs to. */
+/* The place, and the call chain if it has one, whose allocations a counter counts. */
 struct kernel_count {
 	const struct profile_memory_site *site;
 	const struct kernel_chain *chain; /* NULL: to the site itself */
 	u32 size;
 };
-/* Finds what a counter of an allocation belongs to. Any context. */
+/* Finds these of a counter. Any context. */
 struct kernel_count kernel_chains_find_count(const OS_PER_CPU(u64) * count);
 
 /* kernel_chains_view.c */
@@ -88,6 +88,11 @@ void kernel_chains_make_view_of(u64 process);
 void kernel_chains_switch(bool on);
 
 /* kernel_chains_report.c */
+/* Columns of the tables by call chain and of who frees: of an object, its program, its place. */
+#define KERNEL_CHAIN_COLUMNS                                                                 \
+	[COMM] = { "program", "comm", COLUMN_TEXT, 15, .total = TOTAL_LABEL, .left = true }, \
+	[SIZE] = { "size", "size_bytes", COLUMN_COUNT, 8 },                                  \
+	[PLACE] = { "allocated in", "place", COLUMN_TEXT, 16, .left = true }
 #define KERNEL_PLACE_BYTES 240
 extern const char *const kernel_chain_kinds[MEMORY_NR_KINDS];
 /* Copy the name of a program, of the function of a return address, and of a place. */

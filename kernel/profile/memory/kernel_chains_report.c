@@ -26,15 +26,11 @@ enum {
 	NR_RECORD_COLUMNS,
 };
 
-#define COLUMNS                                                                                    \
-	MEMORY_SUM_COLUMNS, [PID] = { NULL, "pid", COLUMN_COUNT },                                 \
-			    [FREED_BYTES] = { NULL, "freed_bytes", COLUMN_COUNT },                 \
-			    [NR_FREED] = { NULL, "freed_objects", COLUMN_COUNT },                  \
-			    [PEAK_BYTES] = MEMORY_PEAK_COLUMN,                                     \
-			    [SIZE] = { "size", "size_bytes", COLUMN_COUNT, 8 },                    \
-			    [COMM] = { "program",   "comm", COLUMN_TEXT, 15, .total = TOTAL_LABEL, \
-				       .left = true },                                             \
-			    [PLACE] = { "allocated in", "place", COLUMN_TEXT, 16, .left = true }
+#define COLUMNS                                                                           \
+	MEMORY_SUM_COLUMNS, KERNEL_CHAIN_COLUMNS,                                         \
+		[PEAK_BYTES] = MEMORY_PEAK_COLUMN, [PID] = { NULL, "pid", COLUMN_COUNT }, \
+		[FREED_BYTES] = { NULL, "freed_bytes", COLUMN_COUNT },                    \
+		[NR_FREED] = { NULL, "freed_objects", COLUMN_COUNT }
 
 static const struct column columns[NR_COLUMNS] = { COLUMNS };
 static const struct column record_columns[NR_RECORD_COLUMNS] = {

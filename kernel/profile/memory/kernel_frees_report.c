@@ -29,15 +29,9 @@ enum {
 	[BYTES] = { "freed.bytes", "freed_bytes", COLUMN_COUNT, 14, .total = TOTAL_SUM },     \
 	[PERCENT] = { "% freed", NULL, COLUMN_PERCENT, 7 },                                   \
 	[NR] = { "freed", "freed_objects", COLUMN_COUNT, 10, .total = TOTAL_SUM },            \
-	[SIZE] = { "size", "size_bytes", COLUMN_COUNT, 8 }, [COMM] = { "program",             \
-								       "comm",                \
-								       COLUMN_TEXT,           \
-								       15,                    \
-								       .total = TOTAL_LABEL,  \
-								       .left = true },        \
 	[FREED_IN] = { "freed in", "freed_in", COLUMN_TEXT, 40, .left = true },               \
 	[ALLOCATED_BY] = { "allocated by", "allocated_comm", COLUMN_TEXT, 15, .left = true }, \
-	[PLACE] = { "allocated in", "place", COLUMN_TEXT, 16, .left = true }
+	KERNEL_CHAIN_COLUMNS
 
 static const struct column columns[NR_COLUMNS] = { COLUMNS };
 static const struct column record_columns[NR_RECORD_COLUMNS] = {

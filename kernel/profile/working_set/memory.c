@@ -41,7 +41,7 @@ static struct working_set_block *last_block(void)
 	return memory.nr_blocks ? &memory.blocks[memory.nr_blocks - 1] : NULL;
 }
 
-/* What has no room is in the last block. */
+/* Adds a range of RAM to the blocks. When these run out, the last one takes the rest. */
 static void add_ram(u64 start, u64 end, u32 node)
 {
 	while (start < end) {

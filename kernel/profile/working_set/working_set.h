@@ -72,7 +72,7 @@ struct working_set_slot {
 	struct working_set_moment moments[WORKING_SET_MOMENTS];
 };
 
-/* What is known of a page of RAM. */
+/* How recently programs have used a page of RAM. 0: no program has it. */
 enum working_set_level {
 	WORKING_SET_RESIDENT = 1, /* a process has it */
 	WORKING_SET_USED_LONG,	  /* and has used it in the last 10 s */
