@@ -280,8 +280,8 @@ SELFTEST(assert, system_calls)
 	EXPECT_ASSERTION(NULL);
 	strace_sum_add_row(&sum, &sum, &wrong, &wrong);
 	EXPECT_ASSERTION("strace_sum_add_row: counters->nr_errors <= counters->nr_calls");
-	os_unlock(&lists_lock, flags);
 	strace_sum_free(&sum);
+	os_unlock(&lists_lock, flags);
 	assert_set_trap(false);
 }
 #endif

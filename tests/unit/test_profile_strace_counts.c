@@ -106,7 +106,6 @@ static const struct profile_syscall_table *run_thread(bool has_rows)
 	host_current = &other;
 	assert_int_equal(other.profile.strace.index[2] != 0, has_rows);
 	host_call(2, 100, -ENOENT);
-	host_call(700, 1, 0);
 	host_call(3, 10, 0);
 	table = other.profile.strace.calls.table;
 	exit_task(&other);
@@ -126,23 +125,68 @@ static void test_table_of_an_ended_thread(void **state)
 	table = run_thread(false);
 	assert_ptr_equal(run_thread(true), table);
 	expect(2, 3, 3, 300, 0);
-	expect(700, 3, 0, 3, 0);
 	assert_int_equal(nr_errors_of(2, ENOENT), 3);
 	assert_int_equal(entry_of(2)->max_ns, 100);
-	strace_reset();
-	assert_ptr_equal(run_thread(true), table);
-	expect(2, 1, 1, 100, 0);
 	/* While counting is off, a thread begins without rows. */
 	strace_switch(false);
 	run_thread(false);
 	strace_switch(true);
 	assert_ptr_equal(run_thread(true), table);
+	expect(2, 4, 4, 400, 0);
+	/* A reset frees such tables. */
+	strace_reset();
+	table = run_thread(false);
+	assert_ptr_equal(run_thread(true), table);
 	expect(2, 2, 2, 200, 0);
-	/* Another program makes other calls. */
+}
+
+/* A new program gets the table of a process that is gone, and the execve is its first call. */
+static void test_table_of_a_gone_process(void **state)
+{
+	const struct profile_syscall_table *table;
+	struct process other, third;
+	struct task thread, last;
+
+	host_call(3, 1, 0);
+	start(&other, 2, &thread);
+	host_current = &thread;
+	host_call(5, 1, 0);
+	start(&third, 3, &last);
+	host_current = &last;
+	host_call(4, 1, -ENOENT);
+	table = last.profile.strace.calls.table;
+	exit_task(&thread);
+	profile_process_release(&other);
+	exit_task(&last);
+	profile_process_release(&third);
+	host_current = &task;
 	profile_syscall_enter(59);
 	profile_process_exec(&proc);
+	assert_ptr_equal(task.profile.strace.calls.table, table);
+	assert_ptr_equal(task.profile.strace.index, table->index);
 	profile_syscall_exit(0);
+	host_call(4, 7, 0);
+	expect(59, 1, 0, 0, 0);
+	expect(4, 1, 0, 7, 0);
+	assert_int_equal(snap.nr_entries, 2);
+	assert_int_equal(snap.nr_errors, 0);
+}
+
+/* Numbers that have no call have few rows, so none of them are left to another program. */
+static void test_table_with_unknown_calls(void **state)
+{
 	run_thread(false);
+	for (int i = 0; i < 2; i++) {
+		struct task other;
+
+		start_task(&other, &proc);
+		assert_ptr_equal(other.profile.strace.index, strace_no_rows);
+		host_current = &other;
+		host_call(700, 1, 0);
+		exit_task(&other);
+		host_current = &task;
+	}
+	expect(700, 2, 0, 2, 0);
 }
 
 /* The counter of a row's last error moves when the table grows, and is gone after a reset. */
@@ -260,6 +304,8 @@ int main(void)
 		TEST(test_call_above_the_longest),
 		TEST(test_errors_by_number),
 		TEST(test_table_of_an_ended_thread),
+		TEST(test_table_of_a_gone_process),
+		TEST(test_table_with_unknown_calls),
 		TEST(test_same_error),
 		TEST(test_many_errors),
 		TEST(test_more_errors_than_slots),

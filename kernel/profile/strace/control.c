@@ -26,6 +26,7 @@ void strace_reset(void)
 
 	strace_nr_resets++;
 	strace_sum_free(&strace_gone);
+	strace_free_spares();
 	strace_nr_gone = 0;
 	off_time_reset(&strace_off_time);
 	os_unlock(&lists_lock, flags);

@@ -119,7 +119,6 @@ struct profile_strace_process {
 	struct profile_syscall_sum exited;   /* calls of threads that have exited */
 	struct profile_syscall_sum before;   /* calls before the last execve */
 	struct profile_syscall_sum children; /* calls of children waited for and their children */
-	struct profile_syscall_table *spare; /* of an ended thread, for the next one; NULL: none */
 	u32 nr_children;
 	u32 nr_accumulated_threads;
 	u64 off_base_ns;      /* for how long counting had been off when its table began */

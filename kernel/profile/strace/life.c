@@ -28,43 +28,6 @@ void strace_process_init(struct profile_process *pp)
 	count_fork(pp);
 }
 
-/*
- * Gives a new thread the table of one that has ended. It has rows already: a program's threads make
- * the same calls, so the first ones of the new thread take the fast path.
- */
-static void take_spare_table(struct profile_process *pp, struct profile_task *pt)
-{
-	struct profile_syscall_table *table = pp->strace.spare;
-
-	if (!table || strace_off_since_cycles)
-		return;
-	pp->strace.spare = NULL;
-	strace_table_zero_rows(table);
-	pt->strace.calls.table = table;
-	pt->strace.index = table->index;
-}
-
-/* Moves the counters of a thread to its process, whose next thread gets the table. */
-static void fold_thread(struct profile_process *pp, struct profile_syscall_sum *calls)
-{
-	struct profile_syscall_table *table = calls->table;
-
-	if (table && table->size_bytes == STRACE_FIRST_BYTES && pp->strace.exited.table &&
-	    !pp->strace.spare) {
-		strace_sum_add(&pp->strace.exited, calls);
-		memset(calls, 0, sizeof(*calls));
-		pp->strace.spare = table;
-	} else {
-		strace_sum_fold(&pp->strace.exited, calls);
-	}
-}
-
-static void free_spare_table(struct profile_process *pp)
-{
-	os_free(pp->strace.spare);
-	pp->strace.spare = NULL;
-}
-
 void strace_task_init(os_task_t *task)
 {
 	struct profile_task *pt = os_task_profile(task);
@@ -76,7 +39,8 @@ void strace_task_init(os_task_t *task)
 	strace_catch_up_process(pp);
 	pt->strace.nr_resets = pp->strace.nr_resets;
 	pp->strace.nr_accumulated_threads++;
-	take_spare_table(pp, pt);
+	pt->strace.calls.table = strace_table_take_spare();
+	strace_use_table(pt);
 }
 
 void strace_process_exec(struct profile_process *pp)
@@ -87,7 +51,6 @@ void strace_process_exec(struct profile_process *pp)
 		strace_read_task(pt);
 		strace_begin_program(pt);
 	}
-	free_spare_table(pp);
 	pp->strace.nr_accumulated_threads = 1;
 	strace_begin_off_time(pp);
 }
@@ -100,7 +63,7 @@ void strace_task_exit(struct profile_task *pt)
 		return;
 	strace_read_task(pt);
 	strace_end_thread(pt);
-	fold_thread(pp, &pt->strace.calls);
+	strace_sum_fold(&pp->strace.exited, &pt->strace.calls);
 	if (pt != os_current_profile())
 		pp->strace.nr_accumulated_threads--; /* clone() failed: the thread never ran */
 	pt->strace.index = strace_no_rows;
@@ -131,6 +94,5 @@ void strace_process_release(struct profile_process *pp)
 	strace_sum_fold(&strace_gone, &pp->strace.before);
 	strace_sum_fold(&strace_gone, &pp->strace.exited);
 	strace_sum_free(&pp->strace.children);
-	free_spare_table(pp);
 	strace_nr_gone++;
 }

@@ -168,9 +168,10 @@ void strace_begin_program(struct profile_task *pt)
 	}
 	strace_sum_fold(&pp->strace.before, &pp->strace.exited);
 	strace_sum_fold(&pp->strace.before, &pt->strace.calls);
-	pf_write_once(pt->strace.index, strace_no_rows);
+	pt->strace.wants_room = false;
 	if (strace_in_flight(pt))
 		count_again(pt, nr);
+	strace_use_table(pt);
 }
 
 /* Enlarges the table for errors. Tries only once: without memory, every error would try again. */
@@ -210,8 +211,7 @@ static void enter_locked(struct profile_task *pt, u64 nr)
 	pt->strace.start.cycles -= restart.cycles; /* The row has this time already. */
 	pt->strace.event = row ==
 			   &pt->strace.calls.spare; /* The fast path counts errors in the table. */
-	pf_write_once(pt->strace.index,
-		      pt->strace.calls.table ? pt->strace.calls.table->index : strace_no_rows);
+	strace_use_table(pt);
 }
 
 /*

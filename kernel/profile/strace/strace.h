@@ -32,6 +32,8 @@
 #define STRACE_MAX_ROWS	     (PROFILE_NR_INDEXED + STRACE_MAX_UNKNOWN + 1)
 #define STRACE_FIRST_BYTES   (STRACE_HAS_DETAIL ? 4096u : 2048u)
 #define STRACE_MAX_BYTES     (256u << 10)
+#define STRACE_SPARE_BYTES   (2 * STRACE_FIRST_BYTES) /* the maximum size of a spare table */
+#define STRACE_NR_SPARES     16
 #define STRACE_MAX_ERRORS    1024 /* slots of the hash, at most */
 #define STRACE_ERROR_BUCKET  4
 #define STRACE_UNKNOWN_CACHE 16
@@ -186,8 +188,13 @@ void strace_table_grow(struct profile_syscall_table **table, bool for_errors);
 
 /* Removes all counters. The memory stays. */
 void strace_table_clear(struct profile_syscall_table *table);
-/* The same, but the rows stay, without calls. */
-void strace_table_zero_rows(struct profile_syscall_table *table);
+
+/*
+ * Returns a table that was used before, or NULL. It has rows of the calls that were made then: a
+ * thread often makes the same ones, and even its first call of each then takes the fast path.
+ */
+struct profile_syscall_table *strace_table_take_spare(void);
+void strace_free_spares(void);
 
 /* Adds counters, which were copied from a row of src, to the same row of sum. */
 void strace_sum_add_row(struct profile_syscall_sum *sum, const struct profile_syscall_sum *src,
@@ -265,6 +272,8 @@ struct profile_moment strace_to(const struct profile_task *pt);
 
 /* Makes the thread's next hooks take the slow path. lists_lock is held. */
 void strace_notify(struct profile_task *pt);
+/* Lets the thread's calls take the fast path, if they are counted. lists_lock is held. */
+void strace_use_table(struct profile_task *pt);
 /*
  * Bring a process or task up to date with the last reset or switch, which may not have reached it
  * yet. Called before anything else is done with its counters, with lists_lock held.

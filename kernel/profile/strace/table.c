@@ -116,6 +116,56 @@ static bool has_room(const struct profile_syscall_table *table)
 	return table->errors_at - table->rows_end >= ROW_BYTES;
 }
 
+static void clear_errors(struct profile_syscall_table *table)
+{
+	if (table->nr_errors)
+		memset((char *)table + table->errors_at, 0, table->size_bytes - table->errors_at);
+	table->nr_errors = 0;
+	table->errors_full = false;
+}
+
+/* Tables that are not used, the last ones in front. They have rows, without calls. */
+static struct profile_syscall_table *spares[STRACE_NR_SPARES];
+static u32 nr_spares;
+
+struct profile_syscall_table *strace_table_take_spare(void)
+{
+	os_assert_held(&lists_lock);
+	return nr_spares ? spares[--nr_spares] : NULL;
+}
+
+void strace_free_spares(void)
+{
+	os_assert_held(&lists_lock);
+	while (nr_spares)
+		os_free(spares[--nr_spares]);
+}
+
+static void zero_rows(struct profile_syscall_table *table)
+{
+	for_each_strace_row(at, table) {
+		struct profile_syscall_row *row = strace_row_at(table, at);
+
+		os_assert(row->nr_calls || !(row->nr_errors | row->cycles));
+		if (row->nr_calls)
+			*row = (struct profile_syscall_row){ .nr = row->nr };
+	}
+	clear_errors(table);
+}
+
+/* Keeps the table as a spare, unless it is large, or has rows that only few programs need. */
+static void table_free(struct profile_syscall_table *table)
+{
+	os_assert_held(&lists_lock);
+	if (!table || nr_spares == STRACE_NR_SPARES || table->nr_unknown || table->others ||
+	    table->size_bytes > STRACE_SPARE_BYTES) {
+		os_free(table);
+		return;
+	}
+	zero_rows(table);
+	spares[nr_spares++] = table;
+}
+
 static bool make_room(struct profile_syscall_table **table)
 {
 	if (!*table)
@@ -191,6 +241,8 @@ struct profile_syscall_row *strace_row(struct profile_syscall_sum *sum, u64 nr)
 	struct profile_syscall_row *row;
 
 	os_assert_held(&lists_lock);
+	if (!sum->table)
+		sum->table = strace_table_take_spare();
 	if (nr >= PROFILE_NR_INDEXED)
 		return unknown_row(sum, nr);
 	row = sum->table ? find_row(sum->table, nr) : NULL;
@@ -203,14 +255,6 @@ struct profile_syscall_row *strace_row(struct profile_syscall_sum *sum, u64 nr)
 	return row;
 }
 
-static void clear_errors(struct profile_syscall_table *table)
-{
-	if (table->nr_errors)
-		memset((char *)table + table->errors_at, 0, table->size_bytes - table->errors_at);
-	table->nr_errors = 0;
-	table->errors_full = false;
-}
-
 void strace_table_clear(struct profile_syscall_table *table)
 {
 	if (!table)
@@ -219,16 +263,6 @@ void strace_table_clear(struct profile_syscall_table *table)
 	memset(table->unknown, 0, sizeof(table->unknown));
 	table->nr_unknown = table->others = 0;
 	table->rows_end = sizeof(*table);
-	clear_errors(table);
-}
-
-void strace_table_zero_rows(struct profile_syscall_table *table)
-{
-	for_each_strace_row(at, table) {
-		struct profile_syscall_row *row = strace_row_at(table, at);
-
-		*row = (struct profile_syscall_row){ .nr = row->nr };
-	}
 	clear_errors(table);
 }
 
@@ -359,7 +393,7 @@ void strace_sum_fold(struct profile_syscall_sum *sum, struct profile_syscall_sum
 		sum->table = src->table;
 	} else {
 		add_table(sum, src);
-		os_free(src->table);
+		table_free(src->table);
 	}
 	add_rest(sum, src);
 	memset(src, 0, sizeof(*src));
@@ -376,6 +410,6 @@ void strace_sum_clear(struct profile_syscall_sum *sum)
 
 void strace_sum_free(struct profile_syscall_sum *sum)
 {
-	os_free(sum->table);
+	table_free(sum->table);
 	memset(sum, 0, sizeof(*sum));
 }
