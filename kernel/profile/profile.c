@@ -15,12 +15,62 @@
 extern const struct profiler __start_profilers[] __attribute__((weak));
 extern const struct profiler __stop_profilers[] __attribute__((weak));
 
-/* Calls a function of each profiler that has it, in no particular order. */
-#define CALL_ALL(function, ...)                                                            \
-	for (const struct profiler *_p = __start_profilers; _p < __stop_profilers; _p++) { \
-		if (_p->function)                                                          \
-			_p->function(__VA_ARGS__);                                         \
-	}
+typedef void plain_function(void);
+
+static plain_function *member_function(const struct profiler *p, size_t offset)
+{
+	plain_function *function;
+
+	memcpy(&function, (const char *)p + offset, sizeof(function));
+	return function;
+}
+
+/*
+ * Returns a bit for each profiler that has the function at this offset in struct profiler. Looks
+ * for them once, and then keeps them in *known: each thread and process asks a dozen times, and
+ * most profilers have few of the functions.
+ */
+static pf_noinline u64 profilers_with(u64 *known, size_t offset)
+{
+	u64 found = pf_read_once(*known);
+
+	if (pf_likely(found))
+		return found;
+	os_assert(__stop_profilers - __start_profilers <= PROFILER_MAX_NR);
+	for (const struct profiler *p = __start_profilers; p < __stop_profilers; p++)
+		found |= (u64)(member_function(p, offset) != NULL) << (p - __start_profilers);
+	pf_write_once(*known, found);
+	return found;
+}
+
+static const struct profiler *first_of(u64 profilers)
+{
+	return &__start_profilers[pf_floor_log2(profilers & -profilers)];
+}
+
+/* Calls a function of each profiler that has it, in the order in which they are linked. */
+#define CALL_ALL(function, ...)                                                               \
+	do {                                                                                  \
+		static u64 _known;                                                            \
+		size_t _offset = __builtin_offsetof(struct profiler, function);               \
+                                                                                              \
+		for (u64 _left = profilers_with(&_known, _offset); _left; _left &= _left - 1) \
+			first_of(_left)->function(__VA_ARGS__);                               \
+	} while (0)
+
+static pf_noinline void call_plain(u64 *known, size_t offset)
+{
+	for (u64 left = profilers_with(known, offset); left; left &= left - 1)
+		member_function(first_of(left), offset)();
+}
+
+/* The same, in less code, for a function without parameters. */
+#define CALL_ALL_PLAIN(function)                                                    \
+	do {                                                                        \
+		static u64 _known;                                                  \
+                                                                                    \
+		call_plain(&_known, __builtin_offsetof(struct profiler, function)); \
+	} while (0)
 
 static bool is_before(const struct profiler *a, const struct profiler *b)
 {
@@ -103,7 +153,7 @@ void profile_init(void)
 		add_files(p->name, p->files, p->process_files);
 #endif
 	}
-	CALL_ALL(start);
+	CALL_ALL_PLAIN(start);
 #ifdef OS_HAS_PROFILE_SET
 	profile_has_begun = true;
 #endif
@@ -112,24 +162,24 @@ void profile_init(void)
 void profile_reset(void)
 {
 	run_reset();
-	CALL_ALL(reset);
+	CALL_ALL_PLAIN(reset);
 }
 
 void report_print_warnings(void)
 {
-	CALL_ALL(warn);
+	CALL_ALL_PLAIN(warn);
 }
 
 void report_print_tables(const struct report *report)
 {
 	const struct profiler *p = NULL;
 
-	CALL_ALL(pin);
+	CALL_ALL_PLAIN(pin);
 	while ((p = next_by_place(p))) {
 		if (p->print)
 			p->print(report);
 	}
-	CALL_ALL(unpin);
+	CALL_ALL_PLAIN(unpin);
 }
 
 void report_print_json_files(void)
@@ -208,12 +258,12 @@ u32 report_nr_exits(void)
 
 void report_flush(void)
 {
-	CALL_ALL(flush);
+	CALL_ALL_PLAIN(flush);
 }
 
 void report_end_reading(void)
 {
-	CALL_ALL(end_reading);
+	CALL_ALL_PLAIN(end_reading);
 }
 
 void report_shorten_wait(struct profile_task *pt, u64 cycles)
@@ -230,7 +280,7 @@ void profile_process_init(os_process_t *proc)
 		memset(pp, 0, sizeof(*pp));
 	pp->first_delay_cycles = report_delay();
 	if (run_add_process())
-		CALL_ALL(run_begin);
+		CALL_ALL_PLAIN(run_begin);
 	flags = os_lock(&lists_lock);
 	lists_add_process(pp);
 	CALL_ALL(process_init, pp);

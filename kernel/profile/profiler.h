@@ -10,6 +10,8 @@
 
 #include "report.h"
 
+#define PROFILER_MAX_NR 64 /* profilers in one kernel */
+
 /* A file in /proc/profile. */
 struct profiler_file {
 	const char *path;    /* "profile/<name>" */

@@ -48,12 +48,12 @@ struct profile_return_time {
  */
 struct profile_syscall_sum {
 	struct profile_syscall_table *table; /* NULL until the first call */
-	struct profile_syscall_row spare;    /* of calls for which there was no memory */
 	struct profile_return_time returns;
 	u64 nr_backwards;  /* calls whose end the clock puts before their start */
 	u64 nr_unfollowed; /* interrupted calls that were given up: see strace/restart.c */
 	u64 nr_forks;	   /* processes that were created with a copy of the memory */
 	u64 forked_bytes;  /* the memory that they had in the beginning */
+	struct profile_syscall_row spare; /* of calls without memory; the last member */
 };
 
 /* A call that a signal has interrupted, and that will be restarted. */

@@ -387,6 +387,14 @@ void strace_sum_add(struct profile_syscall_sum *sum, const struct profile_syscal
 	add_rest(sum, src);
 }
 
+/* Clears a sum without a table. Its spare row was hardly ever used. */
+static void clear_rest(struct profile_syscall_sum *sum)
+{
+	memset(sum, 0,
+	       sum->spare.nr_calls ? sizeof(*sum) :
+				     __builtin_offsetof(struct profile_syscall_sum, spare));
+}
+
 void strace_sum_fold(struct profile_syscall_sum *sum, struct profile_syscall_sum *src)
 {
 	if (!sum->table) {
@@ -396,7 +404,7 @@ void strace_sum_fold(struct profile_syscall_sum *sum, struct profile_syscall_sum
 		table_free(src->table);
 	}
 	add_rest(sum, src);
-	memset(src, 0, sizeof(*src));
+	clear_rest(src);
 }
 
 void strace_sum_clear(struct profile_syscall_sum *sum)
@@ -404,12 +412,12 @@ void strace_sum_clear(struct profile_syscall_sum *sum)
 	struct profile_syscall_table *table = sum->table;
 
 	strace_table_clear(table);
-	memset(sum, 0, sizeof(*sum));
+	clear_rest(sum);
 	sum->table = table;
 }
 
 void strace_sum_free(struct profile_syscall_sum *sum)
 {
 	table_free(sum->table);
-	memset(sum, 0, sizeof(*sum));
+	clear_rest(sum);
 }
