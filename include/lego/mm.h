@@ -68,8 +68,9 @@ struct mm_layout {
 #define MM_MAX_AREAS 65530 /* of one address space; Linux's vm.max_map_count */
 
 struct mm {
-	u64 *pgd;	/* top page table, direct map address */
-	cpumask_t cpus; /* CPUs that may hold TLB entries of it; atomic */
+	u64 *pgd;	    /* top page table, direct map address */
+	cpumask_t cpus;	    /* CPUs that may hold TLB entries of it; atomic */
+	u64 tlb_generation; /* see <asm/tlb.h> */
 	atomic_t refs;
 	struct list_head node; /* in the list of all: file_mappings.c */
 

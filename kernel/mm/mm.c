@@ -42,6 +42,7 @@ static struct mm *alloc_mm(void)
 		kfree(mm);
 		return NULL;
 	}
+	tlb_mm_init(mm);
 	atomic_set(&mm->refs, 1);
 	rw_mutex_init(&mm->lock);
 	spin_lock_init(&mm->pt_lock);

@@ -395,6 +395,35 @@ SELFTEST(heatmap, user_stacks)
 	EXPECT_EQ(trail.walk.truncated, PROFILE_STACK_TRUNCATED_USER_MEMORY);
 }
 
+/* What a walk knows of an address space is not believed after a change while it was not loaded. */
+SELFTEST(heatmap, user_stack_unmapped_while_away)
+{
+	struct mm *mm = mm_alloc(), *other = mm_alloc();
+	u64 first;
+
+	ASSERT(mm && other);
+	EXPECT_EQ(map_fixed(mm, USER_BASE, 2 * PAGE_SIZE), 0);
+	set_mm(mm);
+	make_user_code(mm, PROT_READ | PROT_EXEC);
+	first = make_user_frames(USER_BASE);
+	walk_user(first, first, MAX_PCS);
+	EXPECT_EQ(trail.walk.truncated, PROFILE_STACK_WHOLE);
+	set_mm(other);
+	walk_user(first, first, MAX_PCS);
+	EXPECT_EQ(trail.walk.truncated, PROFILE_STACK_TRUNCATED_USER_MEMORY);
+	set_mm(mm);
+	walk_user(first, first, MAX_PCS);
+	EXPECT_EQ(trail.walk.truncated, PROFILE_STACK_WHOLE);
+	set_mm(other);
+	EXPECT_EQ(mm_unmap(mm, USER_BASE, 2 * PAGE_SIZE), 0);
+	set_mm(mm);
+	walk_user(first, first, MAX_PCS);
+	EXPECT_EQ(trail.walk.truncated, PROFILE_STACK_TRUNCATED_USER_MEMORY);
+	set_mm(other);
+	mm_put(mm);
+	leave_mm(other);
+}
+
 #define NR_ROUNDS 100
 
 static struct mm *torn_mm;

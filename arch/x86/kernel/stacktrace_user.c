@@ -58,21 +58,33 @@ static u64 own_cr3(void)
 
 DEFINE_PER_CPU(struct stack_windows, stack_windows);
 
-static bool read_user_word(u64 cr3, u64 addr, u64 *word)
+/* Sets the window of an address. Returns false if the page cannot be read, or if there is no CR3. */
+static noinline bool set_window(u64 cr3, u64 addr)
 {
-	u64 page = ALIGN_DOWN(addr, PAGE_SIZE), generation = this_cpu_read(tlb_generation);
+	u64 page = ALIGN_DOWN(addr, PAGE_SIZE), entry = cr3 ? user_entry(cr3, addr) : 0;
 	struct stack_window *window = stack_window_of(addr);
 
-	if (window->page != page || window->generation != generation) {
-		u64 entry = user_entry(cr3, addr);
+	if (!entry)
+		return false;
+	WRITE_ONCE(window->generation, 0);
+	WRITE_ONCE(window->page, page);
+	WRITE_ONCE(window->to_kernel, (u64)phys_to_virt(entry & PTE_ADDR_MASK) - page);
+	WRITE_ONCE(window->generation, this_cpu_read(tlb_generation));
+	return true;
+}
 
-		if (!entry)
-			return false;
-		WRITE_ONCE(window->generation, 0);
-		WRITE_ONCE(window->page, page);
-		WRITE_ONCE(window->to_kernel, (u64)phys_to_virt(entry & PTE_ADDR_MASK) - page);
-		WRITE_ONCE(window->generation, generation);
-	}
+static __always_inline bool is_window_of(const struct stack_window *window, u64 addr)
+{
+	return window->page == ALIGN_DOWN(addr, PAGE_SIZE) &&
+	       window->generation == this_cpu_read(tlb_generation);
+}
+
+static bool read_user_word(u64 cr3, u64 addr, u64 *word)
+{
+	const struct stack_window *window = stack_window_of(addr);
+
+	if (!is_window_of(window, addr) && !set_window(cr3, addr))
+		return false;
 	*word = READ_ONCE(*(const u64 *)(addr + window->to_kernel));
 	return true;
 }
@@ -159,26 +171,27 @@ static u32 path_from(const struct stack_path *path, u64 pc, u64 sp, u64 fp)
 }
 
 /* Returns whether the stack still leads along a path of nr functions to these callers. */
-static bool path_leads_to(const struct stack_path *path, u32 nr, u64 cr3, const u64 *pcs)
+static __always_inline bool path_leads_to(const struct stack_path *path, u32 nr, const u64 *pcs)
 {
 	const u16 *slot = path->slots, *end = slot + nr - 1;
 
 	while (slot < end) {
-		u32 first = READ_ONCE(*slot), above = 0;
-		u64 addr = path->sp + first, to_kernel, word;
+		u64 first = READ_ONCE(*slot), above = 0, addr = path->sp + first;
+		const struct stack_window *window = stack_window_of(addr);
+		const char *word;
 
-		if (!read_user_word(cr3, addr, &word)) /* its window is valid now */
+		if (unlikely(!is_window_of(window, addr)) && !set_window(own_cr3(), addr))
 			return false;
-		to_kernel = stack_window_of(addr)->to_kernel;
+		word = (const char *)(addr + window->to_kernel);
 		do {
-			if (READ_ONCE(*(const u64 *)(addr + above + to_kernel)) != *pcs++)
+			if (READ_ONCE(*(const u64 *)(word + above)) != *pcs++)
 				return false;
 			if (++slot == end)
 				return true;
 			above = READ_ONCE(*slot) - first;
 		} while (above < PAGE_SIZE - addr % PAGE_SIZE);
 	}
-	return true;
+	return own_cr3(); /* a path without callers */
 }
 
 /* The registers of a user's frame, and how it was found. */
@@ -339,28 +352,37 @@ static bool begin_walk(struct user_frame *frame, const struct pt_regs *regs)
 	return true;
 }
 
-enum profile_stack_truncation stack_matches_path(const struct pt_regs *regs, const u64 *pcs, u64 nr)
+/* As stack_matches_path(), for a path that begins at the caller. */
+static noinline enum profile_stack_truncation caller_matches_path(const struct pt_regs *regs,
+								  const u64 *pcs, u64 nr)
 {
-	const struct stack_path *path = stack_path_at(regs->rip, regs->rsp);
+	const struct stack_path *path;
 	struct user_frame frame;
-	u64 ret, cr3 = own_cr3();
 	u32 found;
+	u64 ret;
 
-	if (regs->rip != *pcs || !cr3)
-		return PROFILE_NR_STACK_TRUNCATIONS;
-	found = path_from(path, regs->rip, regs->rsp, regs->rbp);
-	if (found)
-		return found == nr && path_leads_to(path, found, cr3, pcs + 1) ?
-			       path->end :
-			       PROFILE_NR_STACK_TRUNCATIONS;
 	if (nr < 2 || !begin_walk(&frame, regs) ||
 	    next_frame(&frame, &ret) != PROFILE_NR_STACK_TRUNCATIONS || ret != pcs[1])
 		return PROFILE_NR_STACK_TRUNCATIONS;
 	path = stack_path_at(frame.pc, frame.sp);
 	found = path_from(path, frame.pc, frame.sp, frame.fp);
-	return found && found + 1 == nr && path_leads_to(path, found, cr3, pcs + 2) ?
+	return found && found + 1 == nr && path_leads_to(path, found, pcs + 2) ?
 		       path->end :
 		       PROFILE_NR_STACK_TRUNCATIONS;
+}
+
+enum profile_stack_truncation stack_matches_path(const struct pt_regs *regs, const u64 *pcs, u64 nr)
+{
+	const struct stack_path *path = stack_path_at(regs->rip, regs->rsp);
+	u32 found;
+
+	if (unlikely(regs->rip != *pcs))
+		return PROFILE_NR_STACK_TRUNCATIONS;
+	found = path_from(path, regs->rip, regs->rsp, regs->rbp);
+	if (unlikely(!found))
+		return caller_matches_path(regs, pcs, nr);
+	return found == nr && path_leads_to(path, found, pcs + 1) ? path->end :
+								    PROFILE_NR_STACK_TRUNCATIONS;
 }
 
 /* Adds the callers of a path of nr functions. Returns why the chain ends. */
@@ -403,7 +425,7 @@ static enum profile_stack_truncation follow_rules(struct walker *walker, const s
 
 			path = stack_path_at(pc, frame.sp);
 			found = path_from(path, pc, frame.sp, frame.fp);
-			if (found && path_leads_to(path, found, frame.cr3, path->pcs))
+			if (found && path_leads_to(path, found, path->pcs))
 				return follow_path(walker, path, found, replayable);
 			frame.has_first_fp = true;
 			frame.needs_first_fp = false;

@@ -43,16 +43,43 @@ struct tlb_state {
 };
 
 static DEFINE_PER_CPU(struct tlb_state, tlb_state);
-DEFINE_PER_CPU(u64, tlb_generation) = 1;
+DEFINE_PER_CPU(u64, tlb_generation) = TLB_NO_MM;
+static DEFINE_PER_CPU(u64, nr_generations); /* that this CPU has made */
+static DEFINE_PER_CPU(u64, nr_mms);
 
 static struct tlb_state *this_state(void)
 {
 	return &per_cpu(tlb_state, smp_processor_id());
 }
 
+/*
+ * Gives an mm a generation that none ever had. Each CPU makes numbers of its own, so they share no
+ * cache line. Process context.
+ */
+static void new_generation(struct mm *mm)
+{
+	u64 color = mm->tlb_generation % TLB_NR_COLORS, nr;
+
+	this_cpu_inc(nr_generations);
+	nr = this_cpu_read(nr_generations) * CONFIG_NR_CPUS + smp_processor_id();
+	WRITE_ONCE(mm->tlb_generation, nr * TLB_NR_COLORS + color);
+}
+
+void tlb_mm_init(struct mm *mm)
+{
+	this_cpu_inc(nr_mms);
+	mm->tlb_generation = this_cpu_read(nr_mms) % TLB_NR_COLORS;
+	new_generation(mm);
+}
+
+static void use_generation(const struct mm *mm)
+{
+	this_cpu_write(tlb_generation, READ_ONCE(mm->tlb_generation));
+}
+
 static void flush_local(const struct tlb_state *state, u64 start, u64 end)
 {
-	this_cpu_inc(tlb_generation);
+	use_generation(state->loaded_mm);
 	if (end - start > MAX_SINGLE_FLUSHES * PAGE_SIZE) {
 		load_pgd(state->loaded_mm->pgd);
 		return;
@@ -69,7 +96,7 @@ static void leave_mm(struct tlb_state *state)
 	state->loaded_mm = NULL;
 	state->lazy = false;
 	load_pgd(kernel_pgd);
-	this_cpu_inc(tlb_generation);
+	this_cpu_write(tlb_generation, TLB_NO_MM);
 	/* The last access to mm: its owner may free it as soon as the bit is cleared. */
 	atomic_and_bits(&mm->cpus, ~BIT(smp_processor_id()));
 }
@@ -129,11 +156,12 @@ void flush_tlb_mm_range(struct mm *mm, u64 start, u64 end)
 	struct tlb_state *state = this_state();
 	cpumask_t others;
 
+	new_generation(mm);
 	if (state->loaded_mm == mm)
 		flush_local(state, start, end);
 	/*
-	 * Orders the caller's page table stores before the load. Pairs with the or in
-	 * mm_switch(): a CPU that is not in the mask yet will see the new page table.
+	 * Orders the caller's page table stores and the new generation before the load. Pairs with
+	 * the or in mm_switch(): a CPU that is not in the mask yet will see them.
 	 */
 	smp_mb();
 	others = READ_ONCE(mm->cpus) & ~BIT(smp_processor_id());
@@ -170,7 +198,7 @@ void mm_switch(struct mm *prev, struct mm *next)
 	state->loaded_mm = next;
 	state->lazy = false;
 	load_pgd(next->pgd);
-	this_cpu_inc(tlb_generation);
+	use_generation(next);
 	if (loaded)
 		atomic_and_bits(&loaded->cpus, ~BIT(smp_processor_id()));
 }

@@ -74,14 +74,16 @@ static inline bool stack_matches_frameless(const struct pt_regs *regs, const u64
 }
 
 /*
- * Pages of the user's stack that a walk has read, by page number, with their addresses in the
- * kernel. Valid for one generation of this CPU's TLB. Interrupts are off while they are used.
+ * Pages of the user's stack that a walk has read, with their addresses in the kernel. Valid for one
+ * generation of the TLB. They are found by page number and by the color of the mm, so that a few
+ * processes that take turns, with stacks at the same addresses, do not overwrite each other's.
+ * Interrupts are off while they are used.
  *
  * An NMI may interrupt a walk between its check of a window and its use. So do_nmi() puts back the
  * windows that it found. It may also find a window half written: that one has generation 0, which
  * no TLB has.
  */
-#define NR_STACK_WINDOWS 4
+#define NR_STACK_WINDOWS 8
 
 struct stack_window {
 	u64 generation;
@@ -97,7 +99,9 @@ DECLARE_PER_CPU(struct stack_windows, stack_windows);
 
 static __always_inline struct stack_window *stack_window_of(u64 addr)
 {
-	return this_cpu_ptr(&stack_windows.by_page[addr >> PAGE_SHIFT & (NR_STACK_WINDOWS - 1)]);
+	u64 at = (addr >> PAGE_SHIFT) + 2 * this_cpu_read(tlb_generation);
+
+	return this_cpu_ptr(&stack_windows.by_page[at % NR_STACK_WINDOWS]);
 }
 
 /*
