@@ -439,6 +439,7 @@ static __always_inline bool has_user_work(const struct task *task)
  * user mode. Interrupts are off at call and return.
  */
 void exit_to_user_mode(struct pt_regs *regs);
-void exit_call_to_user_mode(struct pt_regs *regs); /* the same, after a system call */
+/* The same, after a system call. Returns true if SYSRET can load the frame. */
+bool exit_call_to_user_mode(struct pt_regs *regs);
 
 #endif

@@ -339,15 +339,22 @@ void exit_to_user_mode(struct pt_regs *regs)
 		work_before_user(regs);
 }
 
-void exit_call_to_user_mode(struct pt_regs *regs)
+bool exit_call_to_user_mode(struct pt_regs *regs)
 {
 	struct task *task = current;
 
+	/* The most frequent work: the call has slept, and rseq has nothing to do about it. */
+	if (task->rseq_event && rseq_is_unchanged(task)) {
+		task->rseq_event = false;
+		if (!has_user_work(task))
+			return true;
+	}
 	if (!begin_return(task))
-		return;
+		return false;
 	profile_return_begin(&task->profile);
 	work_before_user(regs);
 	profile_return_end(&task->profile);
+	return false;
 }
 
 SYSCALL_DEFINE1(exit, int, code)

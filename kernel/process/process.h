@@ -152,6 +152,12 @@ int user_change(struct process *proc, u32 uid);
  */
 void rseq_resume(struct pt_regs *regs);
 
+/*
+ * Returns true if rseq_resume() would do nothing: the current thread is on the CPU that its area
+ * names, and in no critical section. Interrupts are off.
+ */
+bool rseq_is_unchanged(const struct task *task);
+
 /* Copies the parent's registration to a child of fork, whose memory has the same area. */
 void rseq_copy(struct task *child, const struct task *parent);
 

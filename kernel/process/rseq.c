@@ -97,6 +97,15 @@ void rseq_resume(struct pt_regs *regs)
 		signal_force_fault(SIGSEGV, SI_KERNEL, 0, regs, "bad rseq area");
 }
 
+bool rseq_is_unchanged(const struct task *task)
+{
+	const struct rseq_area __user *area = task->rseq_area;
+	u64 addr;
+
+	ASSERT_IRQS_OFF();
+	return task->rseq_cpu == smp_processor_id() && !get_user_nofault(addr, &area->cs) && !addr;
+}
+
 void rseq_copy(struct task *child, const struct task *parent)
 {
 	DEBUG_ASSERT(parent == current);

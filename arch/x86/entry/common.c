@@ -43,8 +43,7 @@ notrace bool do_syscall_64(struct pt_regs *regs)
 	lock_check_leave("user mode");
 	if (likely(!has_user_work(current)))
 		return true;
-	exit_call_to_user_mode(regs);
-	return false;
+	return exit_call_to_user_mode(regs);
 }
 
 static u32 vector_owner(unsigned int vector)
