@@ -58,7 +58,7 @@ static u64 own_cr3(void)
 
 DEFINE_PER_CPU(struct stack_windows, stack_windows);
 
-/* Sets the window of an address. Returns false if the page cannot be read, or if there is no CR3. */
+/* Sets the window of an address. Returns false if its page cannot be read, or if cr3 is 0. */
 static noinline bool set_window(u64 cr3, u64 addr)
 {
 	u64 page = ALIGN_DOWN(addr, PAGE_SIZE), entry = cr3 ? user_entry(cr3, addr) : 0;

@@ -8,9 +8,9 @@
 struct mm;
 
 /*
- * Names the state of the page table that this CPU has loaded: while it is the same, each page keeps
- * its place. An mm gets a new generation, which no mm ever had, at each flush. So a CPU that returns
- * to an mm knows whether its pages are where they were.
+ * The generation of the page table that this CPU has loaded: while it is the same, each page keeps
+ * its place. An mm gets a new generation, which no mm ever had, at each flush. So a CPU that
+ * returns to an mm knows whether its pages are where they were.
  */
 DECLARE_PER_CPU(u64, tlb_generation);
 #define TLB_NO_MM 1 /* the generation of a CPU without an mm; none is 0 */
