@@ -192,6 +192,7 @@ static __always_inline void os_task_comm(const struct task *task, u64 *words)
 #define os_stack_walk(regs, pcs, max)		stack_walk(regs, pcs, max)
 #define os_stack_matches_kernel(regs, pcs, nr)	stack_matches_kernel(regs, pcs, nr)
 #define os_stack_matches_callers(regs, pcs, nr) stack_matches_callers(regs, pcs, nr)
+#define os_stack_matches_here(regs, pcs, nr)	stack_matches_here(regs, pcs, nr)
 #define os_stack_matches_frameless(regs, pcs, nr, replay) \
 	stack_matches_frameless(regs, pcs, nr, replay)
 #define os_stack_matches_user(regs, pcs, nr) stack_matches_user(regs, pcs, nr)

@@ -102,6 +102,10 @@
 #ifndef os_stack_matches_kernel
 #define os_stack_matches_kernel(regs, pcs, nr) 0
 #endif
+/* The kernel's part, with registers by os_regs_here(). */
+#ifndef os_stack_matches_here
+#define os_stack_matches_here(regs, pcs, nr) os_stack_matches_kernel(regs, pcs, nr)
+#endif
 /* Compares the innermost nr addresses of any walk. regs: by os_regs_here(). */
 #ifndef os_stack_matches_callers
 #define os_stack_matches_callers(regs, pcs, nr) ((void)(regs), 0)

@@ -134,7 +134,7 @@ static pf_always_inline bool same_stack(const struct wait_record *rec, const os_
 					const os_regs_t *regs)
 {
 	if (rec->pcs[0] != os_regs_pc(regs) ||
-	    !os_stack_matches_kernel(regs, rec->pcs, rec->nr_kernel))
+	    !os_stack_matches_here(regs, rec->pcs, rec->nr_kernel))
 		return false;
 	if (pf_unlikely(rec->replayable == PROFILE_STACK_PATH))
 		return os_stack_matches_path(os_user_regs(task), rec->pcs + rec->nr_kernel,

@@ -42,20 +42,35 @@ static __always_inline bool stack_matches_kernel(const struct pt_regs *regs, con
 
 /*
  * Compares the innermost nr addresses of any chain, all of the kernel, with the stack of the
- * running function. A return address that a walk has found leads into a function of the kernel that
- * has a frame. So the next frame can be read, without checks, if the address matches.
+ * running function. Returns the frame behind them, or NULL if one differs. A return address that a
+ * walk has found leads into a function of the kernel that has a frame. So the next frame can be
+ * read, without checks, if the address matches.
  */
-static __always_inline bool stack_matches_callers(const struct pt_regs *regs, const u64 *pcs,
-						  u32 nr)
+static __always_inline const struct stack_frame *stack_frame_behind(const struct pt_regs *regs,
+								    const u64 *pcs, u32 nr)
 {
 	const struct stack_frame *frame = (const struct stack_frame *)regs->rbp;
 
-	for (u32 i = 1; i < nr; i++) {
-		if (frame->ret != pcs[i])
-			return false;
+	if (regs->rip != *pcs)
+		return NULL;
+	for (const u64 *last = pcs + nr - 1; pcs != last;) {
+		if (frame->ret != *++pcs)
+			return NULL;
 		frame = (const struct stack_frame *)frame->caller;
 	}
-	return regs->rip == *pcs;
+	return frame;
+}
+
+static __always_inline bool stack_matches_callers(const struct pt_regs *regs, const u64 *pcs,
+						  u32 nr)
+{
+	return stack_frame_behind(regs, pcs, nr);
+}
+
+/* As stack_matches_kernel(), for registers of the running function. */
+static __always_inline bool stack_matches_here(const struct pt_regs *regs, const u64 *pcs, u32 nr)
+{
+	return (u64)stack_frame_behind(regs, pcs, nr) == outermost_frame(current);
 }
 
 /* As stack_matches_kernel(), for a chain that is STACK_FRAMELESS_*. */
