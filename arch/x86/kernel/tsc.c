@@ -306,9 +306,7 @@ void clock_init(void)
  * the distance. The shortest of many exchanges counts.
  */
 #define NR_EXCHANGES	  64
-#define FAIR_NS		  (10 * NSEC_PER_USEC) /* an exchange while both CPUs really ran */
-#define FAIR_AFTER_NS	  (20 * NSEC_PER_MSEC) /* then one fair exchange is enough */
-#define MAX_EXCHANGES_NS  (100 * NSEC_PER_MSEC)
+#define MAX_EXCHANGES_NS  (5 * NSEC_PER_MSEC) /* they take us if both CPUs run at once */
 #define EXCHANGE_GIVEN_UP (30 * NSEC_PER_SEC) /* a busy host may not run the CPU for long */
 #define EXCHANGE_OVER	  ~0u
 
@@ -366,14 +364,6 @@ static bool exchange_once(u32 number, u64 *before, u64 *after)
 	return true;
 }
 
-static bool enough_exchanges(u32 nr, u64 used_ns, u64 best_cycles)
-{
-	if (used_ns > MAX_EXCHANGES_NS)
-		return true;
-	return cycles_to_ns(best_cycles) < FAIR_NS &&
-	       (nr >= NR_EXCHANGES || used_ns > FAIR_AFTER_NS);
-}
-
 bool tsc_compare_with(unsigned int cpu)
 {
 	u64 start_ns = clock_monotonic_ns(), best_cycles = ~0ULL, before, after;
@@ -390,7 +380,7 @@ bool tsc_compare_with(unsigned int cpu)
 				exchange.cycles - (before + best_cycles / 2);
 			per_cpu(tsc_offset_error_cycles, cpu) = DIV_ROUND_UP(best_cycles, 2);
 		}
-	} while (!enough_exchanges(nr, clock_monotonic_ns() - start_ns, best_cycles));
+	} while (nr < NR_EXCHANGES && clock_monotonic_ns() - start_ns < MAX_EXCHANGES_NS);
 	/* Pairs with the acquire in tsc_compare_answer(). */
 	smp_store_release(&exchange.request, EXCHANGE_OVER);
 	if (answered)
