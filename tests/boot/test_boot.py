@@ -32,14 +32,16 @@ def test_all_cpus_come_up(boot, smp):
 def test_nmis_also_reach_cpus_that_are_not_used(boot, smp, used, icount):
     """The interrupt of the timer goes to all CPUs. Those beyond nr_cpus= or 64 have no code."""
     limit = f"nr_cpus={used}" if used < 64 else ""
-    log = boot("hello", smp=smp, icount=icount, append=f"{limit} profile.source=nmi").log
+    options = dict(smp=smp, icount=icount, one_thread=not icount)
+    log = boot("hello", append=f"{limit} profile.source=nmi", **options).log
     assert f"smp: {used} of {used} CPUs online" in log
     assert re.search(r"sampling: NMI", log) and "PASS: hello" in log
 
 
 @pytest.mark.parametrize("smp", [32, 64])
 def test_threads_on_many_cpus(boot, smp):
-    assert "PASS: threads" in boot("threads", smp=smp, mem="1G", timeout=240).log
+    options = dict(smp=smp, mem="1G", timeout=240, one_thread=True)
+    assert "PASS: threads" in boot("threads", **options).log
 
 
 def image_of(builds, path, *items):
