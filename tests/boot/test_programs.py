@@ -113,9 +113,10 @@ def test_program_alone(boot, program, smp):
     program_passes(boot(program, smp=smp, append="profile.on_exit=run").log, program)
 
 
-@pytest.mark.parametrize("smp", [1, 2, 4])
+@pytest.mark.parametrize("smp", [1, 4])
 @pytest.mark.parametrize("program", PROCESSES)
 def test_processes(shared, program, smp):
+    """Those with musl run on 2 CPUs: the kernel does not see which C library a program has."""
     program_passes(shared(smp=smp, append=NO_REPORTS).log, program)
 
 

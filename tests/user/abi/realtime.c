@@ -359,7 +359,7 @@ static void share_cpu(int policy, const char *expected)
 			struct timespec used = { 0 };
 
 			write_letter(letter);
-			while (used.tv_sec * 1000 + used.tv_nsec / 1000000 < 250)
+			while (used.tv_sec * 1000 + used.tv_nsec / 1000000 < 150)
 				clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
 			write_letter(letter - 'a' + 'A');
 			_exit(0);
@@ -409,7 +409,7 @@ static void test_throttle(void)
 		for (;;)
 			__atomic_fetch_add(&shared->nr, 1, __ATOMIC_RELAXED);
 	}
-	sleep_ms(2500);
+	sleep_ms(2000);
 	CHECK(!kill(loop, SIGKILL) && !kill(other, SIGKILL));
 	for (int i = 0; i < 2; i++) {
 		struct rusage usage;
