@@ -12,7 +12,7 @@
 
 #include "perms.h"
 
-#define NR_EXECS  20 /* for each file and direction */
+#define NR_EXECS  8 /* for each file and direction */
 #define SECRET_FD 9
 
 extern char **environ;
