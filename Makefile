@@ -20,7 +20,9 @@ source-dirs := / $(addprefix $(CURDIR)/,arch kernel include scripts tests)
 ifneq ($(filter $(source-dirs),$(abspath $(BUILD)))$(filter $(abspath $(BUILD))/%,$(CURDIR)/),)
 $(error BUILD=$(BUILD) would mix output with the sources: name a directory of its own)
 endif
+# Bytecode goes there, too: without it, each script would compile Python's own library again.
 export PYTHONPYCACHEPREFIX := $(abspath $(BUILD))/.pycache
+unexport PYTHONDONTWRITEBYTECODE
 PYTHON := /usr/bin/python3
 include scripts/variables.mk
 

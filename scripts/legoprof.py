@@ -23,7 +23,7 @@ if __name__ == "__main__":
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if signal.getsignal(signal.SIGINT) == signal.default_int_handler:  # else it is ignored
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-sys.dont_write_bytecode = True
+sys.dont_write_bytecode = not sys.pycache_prefix
 import profiles.diff
 import profiles.events
 import profiles.export

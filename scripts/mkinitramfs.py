@@ -30,7 +30,7 @@ import sys
 from pathlib import Path, PurePosixPath
 from typing import Iterator
 
-sys.dont_write_bytecode = True
+sys.dont_write_bytecode = not sys.pycache_prefix
 import packages
 from cpio import Entries, Entry, archive
 from packages import Error

@@ -20,7 +20,7 @@ import sys
 from pathlib import Path
 from typing import BinaryIO
 
-sys.dont_write_bytecode = True
+sys.dont_write_bytecode = not sys.pycache_prefix
 import qemu
 import terminal
 

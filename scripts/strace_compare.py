@@ -37,7 +37,7 @@ import tempfile
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-sys.dont_write_bytecode = True
+sys.dont_write_bytecode = not sys.pycache_prefix
 SCRIPTS = Path(__file__).resolve().parent
 BOOT_TESTS = SCRIPTS.parent / "tests" / "boot"
 sys.path.insert(0, str(BOOT_TESTS))

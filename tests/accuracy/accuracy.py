@@ -37,7 +37,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-sys.dont_write_bytecode = True
+sys.dont_write_bytecode = not sys.pycache_prefix
 sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "boot")]
 sys.path[:0] = [str(Path(__file__).resolve().parent)]
 import report  # noqa: E402

@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.dont_write_bytecode = True
+sys.dont_write_bytecode = not sys.pycache_prefix
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from truth import BUILD, Symbols, Truth, observe  # noqa: E402
 

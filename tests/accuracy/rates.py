@@ -12,7 +12,7 @@ import itertools
 import sys
 from pathlib import Path
 
-sys.dont_write_bytecode = True
+sys.dont_write_bytecode = not sys.pycache_prefix
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from accuracy import RATE_SLACK, SOURCES, Case, Rate, Run  # noqa: E402
 

@@ -19,7 +19,7 @@ import os
 import sys
 from pathlib import Path
 
-sys.dont_write_bytecode = True
+sys.dont_write_bytecode = not sys.pycache_prefix
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import chains  # noqa: E402
 import rates  # noqa: E402

@@ -21,7 +21,7 @@ from typing import Callable
 
 import pytest
 
-sys.dont_write_bytecode = True
+sys.dont_write_bytecode = not sys.pycache_prefix
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import shared_boot  # noqa: E402

@@ -16,7 +16,7 @@ from typing import Callable, Iterator
 
 import pytest
 
-sys.dont_write_bytecode = True
+sys.dont_write_bytecode = not sys.pycache_prefix
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "scripts"), str(Path(__file__).resolve().parent)]
 

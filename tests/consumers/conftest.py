@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-sys.dont_write_bytecode = True
+sys.dont_write_bytecode = not sys.pycache_prefix
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 import qemu  # noqa: E402

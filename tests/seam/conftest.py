@@ -4,5 +4,5 @@
 import sys
 from pathlib import Path
 
-sys.dont_write_bytecode = True
+sys.dont_write_bytecode = not sys.pycache_prefix
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "boot"))

@@ -21,7 +21,7 @@ import sys
 import time
 from pathlib import Path
 
-sys.dont_write_bytecode = True
+sys.dont_write_bytecode = not sys.pycache_prefix
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 import qemu  # noqa: E402

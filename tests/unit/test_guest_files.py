@@ -17,7 +17,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
-sys.dont_write_bytecode = True
+sys.dont_write_bytecode = not sys.pycache_prefix
 guest_files = importlib.import_module("guest_files")
 
 PAGE = 4096

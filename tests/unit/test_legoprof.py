@@ -14,7 +14,7 @@ import pytest
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 sys.path.insert(0, str(SCRIPTS))
-sys.dont_write_bytecode = True
+sys.dont_write_bytecode = not sys.pycache_prefix
 profile_export = importlib.import_module("profiles.export")
 guest_memory = importlib.import_module("guest_memory")
 legoprof = importlib.import_module("legoprof")

@@ -17,7 +17,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / "scripts"
 sys.path.insert(0, str(SCRIPTS))
-sys.dont_write_bytecode = True
+sys.dont_write_bytecode = not sys.pycache_prefix
 kvm = importlib.import_module("kvm")
 kvm_check = importlib.import_module("kvm_check")
 mkinitramfs = importlib.import_module("mkinitramfs")

@@ -18,7 +18,7 @@ import pytest
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 sys.path.insert(0, str(SCRIPTS))
-sys.dont_write_bytecode = True
+sys.dont_write_bytecode = not sys.pycache_prefix
 cpio = importlib.import_module("cpio")
 kallsyms = importlib.import_module("kallsyms")
 mkinitramfs = importlib.import_module("mkinitramfs")
