@@ -30,6 +30,7 @@ whole, which is left out), 2 if an input is unusable.
 from __future__ import annotations
 
 import argparse
+import functools
 import re
 import subprocess
 import sys
@@ -98,6 +99,7 @@ def count_report(log: str) -> Counts:
     return read_reports(log)[-1].counts
 
 
+@functools.cache
 def read_exceptions(text: str, program: str | None = None) -> Exceptions:
     """Returns the exceptions for every program and for this one."""
     exceptions: Exceptions = {}
