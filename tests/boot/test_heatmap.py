@@ -98,7 +98,7 @@ def check_views(log: str) -> None:
 def test_counts_add_up_after_load(boot, smp, depth):
     """One report of all processes: reports of each of them would be most of the load."""
     append = f"profile.report=wide profile.top=all profile.on_exit=run profile.depth={depth}"
-    result = boot("stress", "all", 0.5, 6, smp=smp, append=append, timeout=240)
+    result = boot("stress", "all", 0.2, 6, smp=smp, append=append, timeout=240)
     check_views(result.log)
 
 
