@@ -306,7 +306,7 @@ void clock_init(void)
  * the distance. The shortest of many exchanges counts.
  */
 #define NR_EXCHANGES	  64
-#define MAX_EXCHANGES_NS  (5 * NSEC_PER_MSEC) /* they take us if both CPUs run at once */
+#define MAX_EXCHANGES_NS  (5 * NSEC_PER_MSEC) /* microseconds if both CPUs really run */
 #define EXCHANGE_GIVEN_UP (30 * NSEC_PER_SEC) /* a busy host may not run the CPU for long */
 #define EXCHANGE_OVER	  ~0u
 
