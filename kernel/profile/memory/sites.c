@@ -58,16 +58,35 @@ static void add_row(struct memory_snapshot *snap, struct memory_row row)
 		snap->rows[snap->nr_rows++] = row;
 }
 
+/* Sets which sizes the site has ever allocated: most have not, and reading them takes long. */
+static void find_used(const struct profile_memory_site *site, u64 is_used[PROFILE_MEMORY_SIZES])
+{
+	u32 cpu;
+
+	memset(is_used, 0, site->nr_sizes * sizeof(*is_used));
+	os_for_each_cpu(cpu) {
+		const u64 *counts = &os_per_cpu(site->counts[0], cpu);
+
+		for (u32 i = 0; i < site->nr_sizes; i++)
+			is_used[i] |= pf_read_once(counts[i]);
+	}
+}
+
 /* Adds up a site's own counters. Adds them to the sums of each size, too, unless that is NULL. */
 static struct memory_sums sum_site_alone(const struct profile_memory_site *site,
 					 struct memory_sums *sizes)
 {
+	u64 is_used[PROFILE_MEMORY_SIZES];
 	struct memory_sums all = { 0 };
 
+	find_used(site, is_used);
 	for (u32 i = 0; i < site->nr_sizes; i++) {
 		u32 size = site->first_size + i;
-		struct memory_sums sums = memory_sum_count(&site->counts[i], site->nr_sizes, size);
+		struct memory_sums sums;
 
+		if (!is_used[i])
+			continue;
+		sums = memory_sum_count(&site->counts[i], site->nr_sizes, size);
 		memory_add_sums(&all, &sums);
 		if (sizes)
 			memory_add_sums(&sizes[size], &sums);
