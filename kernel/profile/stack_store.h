@@ -303,6 +303,17 @@ static pf_always_inline void stack_log_add(struct stack_log *log, u64 *slot, u32
 	pf_store_release(&log->used, log->used + bytes);
 }
 
+/* Loops over the pinned records of a store. bytes_of(rec) is the length of one. */
+#define stack_store_for_each(s, rec, bytes_of)                                              \
+	for (const struct stack_part *_part = (s)->parts; _part < (s)->parts + STACK_PARTS; \
+	     _part++)                                                                       \
+		if (!_part->bytes) {                                                        \
+		} else                                                                      \
+			for (const char *_end = ((rec) = (void *)_part->records,            \
+						_part->records + _part->bytes);             \
+			     (const char *)(rec) < _end;                                    \
+			     (rec) = (void *)((char *)(rec) + bytes_of(rec)))
+
 /*
  * Returns the pinned record after rec, which is rec_bytes long, or the first one if rec is NULL.
  * Returns NULL after the last one.

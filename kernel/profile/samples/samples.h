@@ -198,8 +198,8 @@ const struct sample_stats *samples_stats(unsigned int cpu);
 u64 samples_generation(void);
 /* Returns a number that differs each time the samples are pinned. */
 u64 samples_nr_reads(void);
-/* Returns part 0 to STACK_PARTS - 1 of a CPU's records, and its length. */
-const struct sample_record *samples_of_cpu(unsigned int cpu, u32 part, u32 *nr_bytes);
+/* Returns the store of a CPU's records, for stack_store_for_each(). */
+const struct stack_store *samples_store(unsigned int cpu);
 /* Returns the record of a CPU after rec, or the first one if rec is NULL; NULL at the end. */
 const struct sample_record *samples_next(unsigned int cpu, const struct sample_record *rec);
 

@@ -2,34 +2,31 @@
 /*
  * Reads the sample store while sampling goes on. The reader pins the records: it copies the count
  * of each within the record, and the counters of the CPU, so that both are from the same moment.
- * Then heatmap.c, view.c and merge.c walk over the records with samples_next(). Until the records
- * are unpinned, no CPU empties its log.
+ * Then view.c walks over the records with stack_store_for_each(), others do so with samples_next().
+ * Until the records are unpinned, no CPU empties its log.
  */
 
 #include "store.h"
 
-static struct sample_record *next_record(const struct sample_cpu *s,
-					 const struct sample_record *rec)
-{
-	return (struct sample_record *)stack_store_next(&s->store, rec,
-							rec ? record_bytes(rec) : 0);
-}
-
 /* Copies each record's count within the record, and adds the counts up by class. */
 static void count_records(struct sample_cpu *s)
 {
-	struct sample_record *rec = NULL;
+	struct sample_record *rec;
 
 	s->pinned.log_bytes = stack_store_pin_records(&s->store, sample_kind.generation);
-	for (; (rec = next_record(s, rec)); s->pinned.nr_records++) {
-		rec->nr_pinned = pf_read_once(rec->nr);
-		s->pinned.nr_stored += rec->nr_pinned;
-		s->pinned.nr_class[rec->class] += rec->nr_pinned;
+	stack_store_for_each(&s->store, rec, record_bytes) {
+		u64 nr = pf_read_once(rec->nr);
+
+		rec->nr_pinned = nr;
+		s->pinned.nr_records++;
+		s->pinned.nr_class[rec->class] += nr;
 		if (!(rec->flags & SAMPLE_IRQS_ON))
-			s->pinned.nr_irqs_off += rec->nr_pinned;
+			s->pinned.nr_irqs_off += nr;
 		if (rec->truncated == PROFILE_STACK_TRUNCATED_REPORT)
-			s->pinned.nr_report += rec->nr_pinned;
+			s->pinned.nr_report += nr;
 	}
+	for (u32 i = 0; i < NR_HEAT_CLASSES; i++)
+		s->pinned.nr_stored += s->pinned.nr_class[i];
 }
 
 /*
@@ -140,19 +137,15 @@ const struct sample_stats *samples_stats(unsigned int cpu)
 	return &os_per_cpu(sample_cpus, cpu).pinned;
 }
 
-const struct sample_record *samples_of_cpu(unsigned int cpu, u32 part, u32 *nr_bytes)
+const struct stack_store *samples_store(unsigned int cpu)
 {
-	const struct stack_store *s = &os_per_cpu(sample_cpus, cpu).store;
-
-	os_assert(sample_kind.nr_pins && part < STACK_PARTS);
-	*nr_bytes = s->parts[part].bytes;
-	return (const struct sample_record *)s->parts[part].records;
+	os_assert(sample_kind.nr_pins);
+	return &os_per_cpu(sample_cpus, cpu).store;
 }
 
 const struct sample_record *samples_next(unsigned int cpu, const struct sample_record *rec)
 {
-	os_assert(sample_kind.nr_pins);
-	return next_record(&os_per_cpu(sample_cpus, cpu), rec);
+	return stack_store_next(samples_store(cpu), rec, rec ? record_bytes(rec) : 0);
 }
 
 /*

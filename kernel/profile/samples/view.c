@@ -13,14 +13,16 @@ struct view report_view;
 /* Adds a sample to a row. Returns false if there is no row, because the table is full. */
 static bool add_sample(struct view *view, struct view_row *row, const struct sample_record *rec)
 {
+	u64 nr = rec->nr_pinned;
+
 	if (!row) {
-		view->nr_dropped += rec->nr_pinned;
+		view->nr_dropped += nr;
 		return false;
 	}
-	row->nr += rec->nr_pinned;
-	row->nr_class[rec->class] += rec->nr_pinned;
+	row->nr += nr;
+	row->nr_class[rec->class] += nr;
 	if (!(rec->flags & SAMPLE_IRQS_ON))
-		row->nr_irqs_off += rec->nr_pinned;
+		row->nr_irqs_off += nr;
 	return true;
 }
 
@@ -50,66 +52,89 @@ static struct view_row *find_row(struct view *view, u64 a, u64 b, u64 c, const c
 /*
  * A cache of symbol look-ups, by block of text. An entry says which function the addresses from
  * `start` up to nr_known bytes belong to. Entries stay valid for later views, because text does not
- * move; only their row numbers are of one view.
+ * move; only their rows are of one view. Blocks with the same first entry have more entries to
+ * share, or they would take turns in it.
  */
 #define LOG2_BLOCK_BYTES 5
 #define NR_BLOCKS	 16384
+#define NR_ENTRIES	 4 /* that a block can have */
 
 struct block {
-	u64 start;	/* of the function */
-	u32 nr_known;	/* bytes from start on; 0: free */
-	u16 row;	/* the number of a row of the function in this view, from 1 on; 0: none */
-	bool is_symbol; /* false: start is an address without a function */
+	u64 start;    /* of the function, or an address without one */
+	u32 nr_known; /* bytes from start on; 0: free */
+	u32 row_at;   /* where in this view a row of the function is; 0: none */
 };
 
 static struct block blocks[NR_BLOCKS];
 
-static pf_noinline void look_up(struct block *block, u64 pc)
+static pf_always_inline bool is_known(const struct block *block, u64 pc)
+{
+	return pc - block->start < block->nr_known;
+}
+
+static pf_always_inline struct block *entry_of(u64 pc, u32 i)
+{
+	return &blocks[((pc >> LOG2_BLOCK_BYTES) + i * (NR_BLOCKS / NR_ENTRIES)) % NR_BLOCKS];
+}
+
+/* Returns the first entry that is free or of this function; the first one if there is none. */
+static struct block *entry_for(u64 pc, u64 start)
+{
+	for (u32 i = 0; i < NR_ENTRIES; i++) {
+		struct block *block = entry_of(pc, i);
+
+		if (!block->nr_known || block->start == start)
+			return block;
+	}
+	return entry_of(pc, 0);
+}
+
+/* Slow path: the first entry does not know. Looks at the others, then the function up. */
+static pf_noinline struct block *look_up(u64 pc)
 {
 	u64 start = pc, last = pc | ((1 << LOG2_BLOCK_BYTES) - 1), start_of_last;
+	struct block *block;
 
-	pf_write_once(block->nr_known,
-		      0); /* if a panic comes here, it must not find a half-changed entry */
-	pf_barrier();
-	block->is_symbol = os_symbol_lookup(pc, &start, NULL, 0);
-	if (!block->is_symbol || !os_symbol_lookup(last, &start_of_last, NULL, 0) ||
-	    start_of_last != start)
+	for (u32 i = 0; i < NR_ENTRIES && entry_of(pc, i)->nr_known; i++) {
+		if (is_known(entry_of(pc, i), pc))
+			return entry_of(pc, i);
+	}
+	if (!os_symbol_lookup(pc, &start, NULL, 0) ||
+	    !os_symbol_lookup(last, &start_of_last, NULL, 0) || start_of_last != start)
 		last = pc;
+	block = entry_for(pc, start);
+	/* If a panic comes here, it must not find a half-changed entry. */
+	pf_write_once(block->nr_known, 0);
+	pf_barrier();
 	block->start = start;
-	block->row = 0;
+	block->row_at = 0;
 	pf_barrier();
 	pf_write_once(block->nr_known, last - start + 1);
+	return block;
 }
 
 /* Returns the entry of the function at pc. */
 static pf_always_inline struct block *find_block(u64 pc)
 {
-	struct block *block = &blocks[(pc >> LOG2_BLOCK_BYTES) % NR_BLOCKS];
+	struct block *block = entry_of(pc, 0);
 
-	if (pf_unlikely(pc - block->start >= block->nr_known))
-		look_up(block, pc);
-	return block;
-}
-
-static const char *block_name(const struct block *block)
-{
-	return block->is_symbol ? VIEW_FUNCTION_NAME : "[unknown]";
+	return pf_likely(is_known(block, pc)) ? block : look_up(pc);
 }
 
 /* Returns the row that was found last for the block. */
 static pf_always_inline struct view_row *last_row(struct view *view, const struct block *block)
 {
-	return block->row ? &view->rows[block->row - 1] : NULL;
+	return block->row_at ? (struct view_row *)((char *)view + block->row_at) : NULL;
 }
 
 static void set_last_row(const struct view *view, struct block *block, const struct view_row *row)
 {
-	block->row = row ? row - view->rows + 1 : 0;
+	block->row_at = row ? (const char *)row - (const char *)view : 0;
 }
 
 static pf_noinline struct view_row *add_function_row(struct view *view, struct block *block)
 {
-	struct view_row *row = find_row(view, block->start, 0, 0, block_name(block));
+	struct view_row *row = find_row(view, block->start, 0, 0, VIEW_FUNCTION_NAME);
 
 	set_last_row(view, block, row);
 	return row;
@@ -120,7 +145,7 @@ static pf_always_inline struct view_row *function_row(struct view *view, u64 pc)
 {
 	struct block *block = find_block(pc);
 
-	if (pf_likely(block->row))
+	if (pf_likely(block->row_at))
 		return last_row(view, block);
 	return add_function_row(view, block);
 }
@@ -130,12 +155,7 @@ static void clear(struct view *view)
 {
 	memset(view, 0, __builtin_offsetof(struct view, rows));
 	for (u32 i = 0; i < NR_BLOCKS; i++)
-		blocks[i].row = 0;
-}
-
-static const struct sample_record *next_record(const struct sample_record *rec)
-{
-	return (const struct sample_record *)((const char *)rec + record_bytes(rec));
+		blocks[i].row_at = 0;
 }
 
 /* Calls visit() for each record in scope. Both are inlined, because there can be many records. */
@@ -148,21 +168,20 @@ visit_all(struct view *view, const struct sample_scope *scope,
 
 	clear(view);
 	os_for_each_cpu(cpu) {
-		for (u32 part = 0; part < STACK_PARTS; part++) {
-			const struct sample_record *rec;
-			u32 nr_bytes;
+		const struct sample_record *rec;
 
-			rec = samples_of_cpu(cpu, part, &nr_bytes);
-			for (; nr_bytes; nr_bytes -= record_bytes(rec), rec = next_record(rec)) {
-				if (!rec->nr_pinned || !sample_is_in(rec, scope))
-					continue;
-				view->nr_samples += rec->nr_pinned;
-				view->nr_class[rec->class] += rec->nr_pinned;
-				view->nr_truncated[rec->truncated] += rec->nr_pinned;
-				visit(view, rec, arg);
-			}
+		stack_store_for_each(samples_store(cpu), rec, record_bytes) {
+			u64 nr = rec->nr_pinned;
+
+			if (!nr || !sample_is_in(rec, scope))
+				continue;
+			view->nr_class[rec->class] += nr;
+			view->nr_truncated[rec->truncated] += nr;
+			visit(view, rec, arg);
 		}
 	}
+	for (u32 i = 0; i < NR_HEAT_CLASSES; i++)
+		view->nr_samples += view->nr_class[i];
 }
 
 /* Sorts by samples, most first, then by key. */
@@ -197,9 +216,9 @@ const char *view_row_name(const struct view_row *row, u64 addr, char text[OS_SYM
 {
 	u64 start;
 
-	if (row->name[0] || !os_symbol_lookup(addr, &start, text, OS_SYMBOL_BYTES))
+	if (row->name[0])
 		return row->name;
-	return text;
+	return os_symbol_lookup(addr, &start, text, OS_SYMBOL_BYTES) ? text : "[unknown]";
 }
 
 /*
@@ -297,7 +316,7 @@ static pf_noinline struct view_row *add_call_row(struct view *view, u32 call, st
 	struct view_row *row = find_call(view, call);
 
 	if (row)
-		row = find_row(view, call, function_key(block), 0, block_name(block));
+		row = find_row(view, call, function_key(block), 0, VIEW_FUNCTION_NAME);
 	set_last_row(view, block, row);
 	return row;
 }
