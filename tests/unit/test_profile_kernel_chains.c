@@ -45,15 +45,21 @@ static void free_object(u64 *count, u32 nr_sizes)
 	os_this_cpu_inc(count[nr_sizes]);
 }
 
-/* The current task frees in a chain of four functions. */
-static void free_in(u64 *count, u32 nr_sizes, u64 caller)
+/* The current task frees in a function that has one to three callers. */
+static void free_below(u64 *count, u32 nr_sizes, u64 caller, u32 nr_callers)
 {
 	u64 callers[] = { caller, 0xffffffff81005000, 0xffffffff81006000 };
 
-	host_here =
-		(struct pt_regs){ .pc = 0xffffffff81002000, .callers = callers, .nr_callers = 3 };
+	host_here = (struct pt_regs){ .pc = 0xffffffff81002000,
+				      .callers = callers,
+				      .nr_callers = nr_callers };
 	free_object(count, nr_sizes);
 	profile_memory_freed(count, count);
+}
+
+static void free_in(u64 *count, u32 nr_sizes, u64 caller)
+{
+	free_below(count, nr_sizes, caller, 3);
 }
 
 /* Returns how often a program has freed in a function what belongs to a counter. */
@@ -264,6 +270,34 @@ static void frees_add_up(void **state)
 			 PROFILE_MEMORY_CLASSES + 1);
 }
 
+/* Returns how often something was freed below this caller, with so many functions in all. */
+static u64 nr_freed_among(const u64 *count, u64 caller, u32 nr_functions)
+{
+	const struct kernel_free *by;
+	u64 nr, sum = 0;
+
+	for (u32 i = 0; (by = kernel_frees_read(i, &nr)); i++) {
+		if ((const void *)by->count == count && by->pcs[1] == caller &&
+		    by->nr_pcs == nr_functions)
+			sum += nr;
+	}
+	return sum;
+}
+
+/* Also with few functions below the entry code, which are not those of a longer chain. */
+static void a_free_is_walked_once(void **state)
+{
+	u64 *count = allocate(&objects[6], 0x7101);
+
+	for (u32 nr_callers = 1; nr_callers <= 3; nr_callers++) {
+		nr_walks = 0;
+		for (u32 i = 0; i < 10; i++)
+			free_below(count, PROFILE_MEMORY_SIZES, 0x7201, nr_callers);
+		assert_int_equal(nr_walks, 1);
+		assert_int_equal(nr_freed_among(count, 0x7201, 1 + nr_callers), 10);
+	}
+}
+
 /* A peak that is gone is known by chain, too. */
 static void peak_of_a_chain(void **state)
 {
@@ -354,6 +388,7 @@ int main(void)
 		cmocka_unit_test_setup(who_frees, begin),
 		cmocka_unit_test_setup(leaks_of_a_process, begin),
 		cmocka_unit_test_setup(frees_add_up, begin),
+		cmocka_unit_test_setup(a_free_is_walked_once, begin),
 		cmocka_unit_test_setup(peak_of_a_chain, begin),
 		cmocka_unit_test_setup(a_full_table_loses_no_byte, begin),
 		cmocka_unit_test_setup(frees_without_room, begin),

@@ -81,9 +81,9 @@ static pf_always_inline struct recent_free *recent_of(struct kernel_frees_cpu *c
 	return &c->recent[hash >> (64 - LOG2_RECENT)];
 }
 
-/* Slow path: the recent row does not match. Walks to the callers and looks the row up. */
-static pf_noinline void walk_free(struct kernel_frees_cpu *c, const OS_PER_CPU(u64) * count,
-				  const os_regs_t *regs)
+/* Walks to the callers and looks the row up. */
+static void walk_free(struct kernel_frees_cpu *c, const OS_PER_CPU(u64) * count,
+		      const os_regs_t *regs)
 {
 	struct kernel_free key = { .count = count };
 	u64 task_key = key_of_task(), hash = 0, nr;
@@ -108,6 +108,25 @@ static pf_noinline void walk_free(struct kernel_frees_cpu *c, const OS_PER_CPU(u
 	c->lost[kind].bytes += memory_size_bytes(of.size);
 }
 
+/*
+ * Slow path: not all callers are those of the recent row. It may have fewer: then the stack has to
+ * end where the row's does.
+ */
+static pf_noinline void count_slow(struct kernel_frees_cpu *c, const OS_PER_CPU(u64) * count,
+				   const os_regs_t *regs)
+{
+	u64 task_key = key_of_task();
+	const struct recent_free *recent = recent_of(c, count, task_key, regs);
+	const struct kernel_free *row = &frees[recent->nr];
+
+	if (recent->count == count && recent->task_key == task_key &&
+	    row->nr_pcs < KERNEL_FREE_DEPTH && row->pcs[0] == os_regs_pc(regs) &&
+	    os_stack_matches_kernel(regs, row->pcs, row->nr_pcs))
+		c->counts[recent->nr]++;
+	else
+		walk_free(c, count, regs);
+}
+
 pf_noinline void *profile_memory_note_free(u64 *count_, void *pointer)
 {
 	const OS_PER_CPU(u64) *count = (const void *)count_;
@@ -127,7 +146,7 @@ pf_noinline void *profile_memory_note_free(u64 *count_, void *pointer)
 		return pointer;
 	}
 	os_regs_here(&again); /* in memory, so that the other ones need not be */
-	walk_free(c, count, &again);
+	count_slow(c, count, &again);
 	return pointer;
 }
 
