@@ -145,7 +145,9 @@ const struct stack_store *samples_store(unsigned int cpu)
 
 const struct sample_record *samples_next(unsigned int cpu, const struct sample_record *rec)
 {
-	return stack_store_next(samples_store(cpu), rec, rec ? record_bytes(rec) : 0);
+	os_assert(sample_kind.nr_pins);
+	return stack_store_next(&os_per_cpu(sample_cpus, cpu).store, rec,
+				rec ? record_bytes(rec) : 0);
 }
 
 /*
