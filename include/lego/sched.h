@@ -68,6 +68,19 @@ struct credentials {
 	u32 groups[NR_GROUPS];
 };
 
+/* Calls like read() and, at [true], like write(), and the bytes that they have moved. */
+struct io_counts {
+	u64 nr_calls[2], nr_bytes[2];
+};
+
+static inline void io_counts_add(struct io_counts *to, const struct io_counts *from)
+{
+	for (u32 i = 0; i < 2; i++) {
+		to->nr_calls[i] += READ_ONCE(from->nr_calls[i]);
+		to->nr_bytes[i] += READ_ONCE(from->nr_bytes[i]);
+	}
+}
+
 struct process {
 	pid_t pid; /* tgid of its threads */
 	atomic_t refs;
@@ -119,6 +132,7 @@ struct process {
 	struct signal_counts signal_counts;
 	struct group_account group;
 	struct fault_counts exited_faults; /* of threads that are gone */
+	struct io_counts exited_io;	   /* the same, and of children that were waited for */
 	struct cpu_times cpu_times;	   /* as last returned */
 	u64 max_pages;		       /* the most pages that any former mm had mapped at a time */
 	u64 peak_of_kind[NR_MM_KINDS]; /* the pages of that mm then */
@@ -254,6 +268,7 @@ struct task {
 
 	struct cpu_times cpu_times; /* as last returned */
 	struct fault_counts faults; /* successful page faults */
+	struct io_counts io;
 
 	u64 call_bytes; /* memory that its system call holds while it sleeps; oom_count.c */
 

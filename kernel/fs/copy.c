@@ -108,6 +108,12 @@ static ssize_t copy_positions(struct position *in, struct position *out, size_t 
 	return error ? error : done;
 }
 
+static void count_copy(ssize_t done)
+{
+	file_count_io(false, done);
+	file_count_io(true, done);
+}
+
 static bool is_plain(const struct file *file)
 {
 	return file_is_regular(file) && !file->ops;
@@ -124,6 +130,7 @@ SYSCALL_DEFINE4(sendfile, int, out_fd, int, in_fd, s64 __user *, user_pos, size_
 	ret = -EINVAL;
 	if (is_plain(in.file) && !(out.file->flags & O_APPEND))
 		ret = copy_positions(&in, &out, n);
+	count_copy(ret);
 out_put:
 	if (in.file)
 		file_put(in.file);
@@ -158,8 +165,10 @@ SYSCALL_DEFINE6(copy_file_range, int, in_fd, s64 __user *, in_pos, int, out_fd, 
 	struct position out = { .file = fd_get(out_fd), .user = out_pos };
 	ssize_t ret = -EBADF;
 
-	if (in.file && out.file)
+	if (in.file && out.file) {
 		ret = flags ? -EINVAL : copy_range(&in, &out, n);
+		count_copy(ret);
+	}
 	if (in.file)
 		file_put(in.file);
 	if (out.file)

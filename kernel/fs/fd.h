@@ -55,6 +55,16 @@ static inline bool file_is_stream(const struct file *file)
 	return S_ISANON(inode->mode) || S_ISSOCK(inode->mode);
 }
 
+/* Counts a call that reads or writes, and its result, for /proc/<pid>/io. */
+static inline void file_count_io(bool write, ssize_t done)
+{
+	struct io_counts *io = &current->io;
+
+	io->nr_calls[write]++;
+	if (done > 0)
+		io->nr_bytes[write] += done;
+}
+
 /*
  * pipe.c, for splice(): ends of pipes. nonblock: -EAGAIN instead of waiting, as with O_NONBLOCK.
  * Errors of signals are those of wait_event_interruptible(). A write to a pipe without readers

@@ -95,15 +95,17 @@ static ssize_t transfer_file(struct file *file, const struct iovec *iov, unsigne
 	if (user_pos != POS_FILE && stream)
 		return -ESPIPE;
 	pos = user_pos == POS_FILE ? 0 : user_pos;
-	if (stream || user_pos != POS_FILE)
-		return transfer_at(file, iov, nr, &pos, write);
-
-	mutex_lock(&file->pos_lock);
-	pos = file->pos;
-	done = transfer_at(file, iov, nr, &pos, write);
-	if (done > 0)
-		file->pos = pos + done;
-	mutex_unlock(&file->pos_lock);
+	if (stream || user_pos != POS_FILE) {
+		done = transfer_at(file, iov, nr, &pos, write);
+	} else {
+		mutex_lock(&file->pos_lock);
+		pos = file->pos;
+		done = transfer_at(file, iov, nr, &pos, write);
+		if (done > 0)
+			file->pos = pos + done;
+		mutex_unlock(&file->pos_lock);
+	}
+	file_count_io(write, done);
 	return done;
 }
 

@@ -138,6 +138,7 @@ static void leave_process(struct process *proc, struct task *task, int status)
 	if (!proc->exiting && task->pid == proc->pid)
 		proc->exit_status = status;
 	fault_counts_add(&proc->exited_faults, &task->faults);
+	io_counts_add(&proc->exited_io, &task->io);
 	DEBUG_ASSERT(task == current && threads_are_counted(proc));
 	list_del_walked(&task->thread_node, &proc->thread_walks);
 	/* With the lock held, because timers may own some of these signals. */

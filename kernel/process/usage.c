@@ -107,6 +107,7 @@ static void get_children(struct process *proc, struct usage *usage)
 	usage->nr_voluntary = proc->children_voluntary;
 	usage->nr_involuntary = proc->children_involuntary;
 	usage->max_pages = proc->children_max_pages;
+	usage->io = proc->exited_io;
 	spin_unlock_irqrestore(&proc->lock, flags);
 }
 
@@ -122,6 +123,7 @@ void usage_of_process(struct process *proc, struct usage *usage)
 	usage->nr_voluntary += children.nr_voluntary;
 	usage->nr_involuntary += children.nr_involuntary;
 	usage->max_pages = max(usage->max_pages, children.max_pages);
+	usage->io = children.io;
 }
 
 void usage_add_child(struct process *parent, const struct usage *child)
@@ -134,6 +136,7 @@ void usage_add_child(struct process *parent, const struct usage *child)
 	parent->children_voluntary += child->nr_voluntary;
 	parent->children_involuntary += child->nr_involuntary;
 	parent->children_max_pages = max(parent->children_max_pages, child->max_pages);
+	io_counts_add(&parent->exited_io, &child->io);
 	spin_unlock_irqrestore(&parent->lock, flags);
 }
 

@@ -28,6 +28,7 @@ struct usage {
 	u64 nr_faults;
 	u64 nr_voluntary, nr_involuntary; /* context switches */
 	u64 max_pages;
+	struct io_counts io; /* of threads that are gone, and of children */
 };
 
 /*

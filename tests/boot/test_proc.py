@@ -133,8 +133,9 @@ def test_slabs(sections):
 
 def test_self(sections):
     lines = sections["self"].splitlines()
-    assert lines[:3] == ["read_bytes: 0", "write_bytes: 0", "cancelled_write_bytes: 0"]
-    process, thread = ([int(word) for word in line.split()] for line in lines[3:])
+    assert [line.split(":")[0] for line in lines[:4]] == ["rchar", "wchar", "syscr", "syscw"]
+    assert lines[4:7] == ["read_bytes: 0", "write_bytes: 0", "cancelled_write_bytes: 0"]
+    process, thread = ([int(word) for word in line.split()] for line in lines[7:])
     assert 0 < process[0] <= thread[0] < 10**9 and 0 <= process[1] <= thread[1]
     assert 1 <= process[2] <= thread[2]
 
@@ -142,7 +143,7 @@ def test_self(sections):
 def test_users(sections):
     lines = sections["user"].splitlines()
     denied = [line for line in lines if line.endswith("Permission denied")]
-    assert len(denied) == 2 and lines[-1] == "12"
+    assert len(denied) == 2 and lines[-1] == "16"
 
 
 def test_mounts(sections):

@@ -312,9 +312,19 @@ int proc_show_status(struct text *text, struct process *proc, pid_t tid)
 	return 0;
 }
 
-/* There are no disks. Bytes that calls move are not counted: strace has the calls. */
+/* There are no disks. As on Linux, children that were waited for are included. */
 int proc_show_io(struct text *text, struct process *proc)
 {
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	struct io_counts io = proc->exited_io;
+	const struct task *task;
+
+	list_for_each_entry(task, &proc->threads, thread_node)
+		io_counts_add(&io, &task->io);
+	spin_unlock_irqrestore(&proc->lock, flags);
+	text_printf(text, "rchar: %llu\nwchar: %llu\nsyscr: %llu\nsyscw: %llu\n",
+		    U64(io.nr_bytes[false]), U64(io.nr_bytes[true]), U64(io.nr_calls[false]),
+		    U64(io.nr_calls[true]));
 	text_printf(text, "read_bytes: 0\nwrite_bytes: 0\ncancelled_write_bytes: 0\n");
 	return 0;
 }
