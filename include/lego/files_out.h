@@ -56,15 +56,14 @@ struct files_out {
 void files_out_init(void);
 
 /*
- * Adds a file that was closed or moved, or a directory with all below it, to the list of the
- * running machine, if it is below host=. Reads all of the content, for the checksum. tree_lock is
- * held.
+ * Adds a file that was moved, or a directory with all below it, to the list of the running machine,
+ * if it is below host=. Reads all of the content, for the checksum. tree_lock is held.
  */
 void files_out_add(struct mount *mount, struct inode *entry);
 
 /*
  * Gives up a descriptor's reference to a file that was open for writing. The last one adds the
- * file. Process context.
+ * file, whose content is read without tree_lock. Process context.
  */
 void files_out_close(struct file *file);
 

@@ -187,12 +187,34 @@ static void put_run(u64 end, u64 frame_end, u64 nr)
 			 (unsigned long long)(frame_end - nr), (unsigned long long)nr);
 }
 
+static u64 nr_pages_of(const struct inode *inode, u64 bytes)
+{
+	return min(DIV_ROUND_UP(bytes, PAGE_SIZE), READ_ONCE(inode->max_pages));
+}
+
+/* Reads the content, with or without tree_lock. Returns its checksum. */
+static u32 sum_data(struct inode *inode, u64 bytes)
+{
+	u64 nr_pages = nr_pages_of(inode, bytes);
+	u32 crc = ~0u;
+
+	for (u64 index = 0; index < nr_pages; index++) {
+		struct page *page = get_page(inode, index);
+
+		if (!page)
+			continue;
+		crc = add_to_crc(crc, page_address(page),
+				 min(bytes - index * PAGE_SIZE, PAGE_SIZE));
+		page_put(page);
+		cond_resched();
+	}
+	return ~crc;
+}
+
 static void list_data(struct inode *inode, u64 bytes)
 {
-	u64 nr_pages = min(DIV_ROUND_UP(bytes, PAGE_SIZE), READ_ONCE(inode->max_pages));
-	u64 frame_end = 0, nr = 0, index;
+	u64 nr_pages = nr_pages_of(inode, bytes), frame_end = 0, nr = 0, index;
 	bool keep = files_out.state == FILES_OUT_WRITING;
-	u32 crc = ~0u;
 
 	for (index = 0; index < nr_pages && !list.failed; index++) {
 		struct page *page = get_page(inode, index);
@@ -203,8 +225,6 @@ static void list_data(struct inode *inode, u64 bytes)
 			nr = 0;
 		}
 		if (page) {
-			crc = add_to_crc(crc, page_address(page),
-					 min(bytes - index * PAGE_SIZE, PAGE_SIZE));
 			frame_end = frame + 1;
 			nr++;
 			if (!keep)
@@ -213,7 +233,6 @@ static void list_data(struct inode *inode, u64 bytes)
 		cond_resched();
 	}
 	put_run(index, frame_end, nr);
-	put_text("sum %08x\n", ~crc);
 }
 
 static const char *why_left(const struct inode *inode)
@@ -223,8 +242,11 @@ static const char *why_left(const struct inode *inode)
 	return S_ISREG(inode->mode) ? "made-when-read" : "no-file";
 }
 
-/* Lists a file. A directory takes a line only if the kernel makes what is in it. */
-static void list_inode(struct mount *mount, struct inode *entry)
+/*
+ * Lists a file. A directory takes a line only if the kernel makes what is in it. sum: the checksum
+ * of the file's content, or NULL to read it.
+ */
+static void list_inode(struct mount *mount, struct inode *entry, const u32 *sum)
 {
 	struct path place = { mount, entry };
 	struct inode *inode = entry_inode(entry);
@@ -242,6 +264,7 @@ static void list_inode(struct mount *mount, struct inode *entry)
 	put_name("file", path);
 	put_text(" %o %llu\n", inode->mode & 0777, (unsigned long long)bytes);
 	list_data(inode, bytes);
+	put_text("sum %08x\n", sum ? *sum : sum_data(inode, bytes));
 }
 
 /* Lists what is at and below a place, but not in other mounts. */
@@ -251,7 +274,7 @@ static void list_tree(const struct path *top)
 
 	ASSERT_HELD(&tree_lock);
 	while (inode && !list.failed) {
-		list_inode(top->mount, inode);
+		list_inode(top->mount, inode, NULL);
 		if (!list_empty(&inode->children)) {
 			inode = list_first_entry(&inode->children, struct inode, sibling);
 			continue;
@@ -314,16 +337,50 @@ static bool is_over(void)
 	return files_out.state == FILES_OUT_WRITING || files_out.state == FILES_OUT_COMPLETE;
 }
 
-void files_out_add(struct mount *mount, struct inode *entry)
+static bool is_wanted(const struct inode *entry)
 {
 	ASSERT_HELD(&tree_lock);
-	if (!host_dir.inode || is_over() || !tree_is_at_or_below(entry, host_dir.inode))
+	return host_dir.inode && !is_over() && tree_is_at_or_below(entry, host_dir.inode);
+}
+
+static void add(struct mount *mount, struct inode *entry, const u32 *sum)
+{
+	if (!is_wanted(entry))
 		return;
 	if (!list.bytes || list.bytes >= FILES_OUT_LIVE_BYTES || list.failed)
 		begin_list();
-	list_tree(&(struct path){ mount, entry });
+	if (sum)
+		list_inode(mount, entry, sum);
+	else
+		list_tree(&(struct path){ mount, entry });
 	if (!list.failed)
 		publish_list(FILES_OUT_LIVE);
+}
+
+void files_out_add(struct mount *mount, struct inode *entry)
+{
+	add(mount, entry, NULL);
+}
+
+/*
+ * Reads the file without tree_lock, which all paths need. If it changes meanwhile, it no longer has
+ * this checksum, and whoever has changed it adds it again.
+ */
+static void add_closed(struct file *file)
+{
+	struct inode *inode = entry_inode(file->inode);
+	bool wanted;
+	u32 sum;
+
+	mutex_lock(&tree_lock);
+	wanted = is_wanted(file->inode);
+	mutex_unlock(&tree_lock);
+	if (!wanted)
+		return;
+	sum = sum_data(inode, READ_ONCE(inode->size_bytes));
+	mutex_lock(&tree_lock);
+	add(file->mount, file->inode, &sum);
+	mutex_unlock(&tree_lock);
 }
 
 void files_out_close(struct file *file)
@@ -332,9 +389,7 @@ void files_out_close(struct file *file)
 	if (host_dir.inode) {
 		if (file_put_unless_last(file))
 			return;
-		mutex_lock(&tree_lock);
-		files_out_add(file->mount, file->inode);
-		mutex_unlock(&tree_lock);
+		add_closed(file);
 	}
 	file_put(file);
 }

@@ -120,6 +120,28 @@ def test_files_come_out_during_the_run(builds, tmp_path):
     assert result.get_problems == ["there is no list of files: the run did not end by itself"]
 
 
+COPY = """\
+dd if=/dev/zero of=/tmp/large bs=1M count=32 2>/dev/null
+(while [ -e /tmp/large ]; do :; done) & sleep 1
+cp /tmp/large /host/; rm /tmp/large; wait; cat /proc/profile/waits; echo sum
+"""
+
+
+def test_paths_are_found_while_a_file_is_read(builds, tmp_path):
+    """The 32 MiB of a file that is closed in /host are read without the lock of all paths."""
+
+    def use(guest):
+        guest.expect(r"# ")
+        guest.send(COPY)
+        guest.expect("sum\n")
+        guest.send("exit\n")
+
+    result = run(builds, tmp_path, use, [], log="get_lock.log", host="/host", smp=2)
+    assert result.ok and "/host/large" in result.got
+    rows = re.findall(r"^sh;.*;path_find;.*\[tree_lock\] (\d+)", result.log, re.MULTILINE)
+    assert sum(map(int, rows)) < 100_000_000  # ns; reading takes 300 ms
+
+
 def test_no_files_after_a_panic(builds, tmp_path):
     result = run(builds, tmp_path, lambda guest: guest.sysrq("c"), ["/tmp"])
     assert result.verdict.panic and not result.got
