@@ -13,11 +13,12 @@ ifneq ($(CONFIG),)
 $(if $(shell grep '^$(CONFIG) ' $(variants)),,$(error CONFIG=$(CONFIG): not in $(variants)))
 endif
 
-# Tells the user if .config was made from another variant, so CONFIG= has no effect.
+# Refuses to build if .config was made from another variant, so that CONFIG= would have no effect.
 variant-stamp := $(BUILD)/.variant
 made-from := $(and $(CONFIG),$(build-goals),$(wildcard $(BUILD)/.config),$(file <$(variant-stamp)))
-$(if $(filter-out $(CONFIG),$(made-from)),$(info note: $(BUILD)/.config was made from the variant \
-	$(made-from); `make defconfig CONFIG=$(CONFIG)` replaces it))
+$(if $(filter-out $(CONFIG),$(made-from)),$(error $(BUILD)/.config was made from the variant \
+	$(made-from): give CONFIG=$(CONFIG) its own directory, `make $(strip $(MAKECMDGOALS) \
+	CONFIG=$(CONFIG)) BUILD=build/$(CONFIG)`; or replace it, `make defconfig CONFIG=$(CONFIG)`))
 
 .PHONY: defconfig olddefconfig savedefconfig menuconfig
 defconfig: | $(BUILD)/

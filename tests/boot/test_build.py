@@ -138,6 +138,20 @@ def test_unknown_config_is_said(tree):
     assert done.returncode != 0 and "no-such" in done.stdout + done.stderr
 
 
+def test_config_of_another_variant_is_refused(tree):
+    """Or a user would get the default kernel, and not see why there are no functions in it."""
+    stamp = tree / "build/.variant"
+    made_from = stamp.read_text()
+    done = make("run", "CONFIG=functions", cwd=tree, check=False)
+    text = done.stdout + done.stderr
+    assert done.returncode != 0 and "`make run CONFIG=functions BUILD=build/functions`" in text
+    assert "`make defconfig CONFIG=functions`" in text
+    make("-n", "CONFIG=functions", "defconfig", cwd=tree)
+    stamp.write_text("functions\n")
+    make("-n", "CONFIG=functions", "build/vmlinux", cwd=tree)
+    stamp.write_text(made_from)
+
+
 def test_help(tree):
     text = make("help", cwd=tree).stdout
     for goal in ("run", "test", "bench", "menuconfig", "deps"):
