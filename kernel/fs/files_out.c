@@ -168,7 +168,7 @@ static void put_name(const char *kind, const char *name)
 }
 
 /* Returns a page of the file's content with a reference; NULL: a hole. */
-static struct page *get_page(struct inode *inode, u64 index)
+static struct page *content_page(struct inode *inode, u64 index)
 {
 	struct page *page;
 
@@ -199,7 +199,7 @@ static u32 sum_data(struct inode *inode, u64 bytes)
 	u32 crc = ~0u;
 
 	for (u64 index = 0; index < nr_pages; index++) {
-		struct page *page = get_page(inode, index);
+		struct page *page = content_page(inode, index);
 
 		if (!page)
 			continue;
@@ -217,7 +217,7 @@ static void list_data(struct inode *inode, u64 bytes)
 	bool keep = files_out.state == FILES_OUT_WRITING;
 
 	for (index = 0; index < nr_pages && !list.failed; index++) {
-		struct page *page = get_page(inode, index);
+		struct page *page = content_page(inode, index);
 		u64 frame = page ? page_to_phys(page) >> PAGE_SHIFT : 0;
 
 		if (!page || frame != frame_end) {
@@ -343,7 +343,7 @@ static bool is_wanted(const struct inode *entry)
 	return host_dir.inode && !is_over() && tree_is_at_or_below(entry, host_dir.inode);
 }
 
-static void add(struct mount *mount, struct inode *entry, const u32 *sum)
+static void list_change(struct mount *mount, struct inode *entry, const u32 *sum)
 {
 	if (!is_wanted(entry))
 		return;
@@ -359,7 +359,7 @@ static void add(struct mount *mount, struct inode *entry, const u32 *sum)
 
 void files_out_add(struct mount *mount, struct inode *entry)
 {
-	add(mount, entry, NULL);
+	list_change(mount, entry, NULL);
 }
 
 /*
@@ -379,7 +379,7 @@ static void add_closed(struct file *file)
 		return;
 	sum = sum_data(inode, READ_ONCE(inode->size_bytes));
 	mutex_lock(&tree_lock);
-	add(file->mount, file->inode, &sum);
+	list_change(file->mount, file->inode, &sum);
 	mutex_unlock(&tree_lock);
 }
 
