@@ -165,12 +165,12 @@ accuracy-tools := $(addprefix $(BUILD)/accuracy/,truth.so crossings.so pages.so 
 accuracy-cflags := -std=gnu11 -O2 -Wall -Wextra -Werror -Wno-unused-parameter \
 	-Wno-sign-compare
 $(BUILD)/accuracy/truth.so: $(addprefix tests/accuracy/,truth.c truth_input.c truth_output.c \
-		truth_waits.c truth.h truth_count.h plugin_api.h)
+		truth_waits.c truth.h truth_count.h plugin_api.h plugin_args.h)
 	$(call say,HOSTCC ,$@)
 	@mkdir -p $(@D)
 	$(Q)$(HOSTCC) $(accuracy-cflags) -fPIC -shared -fvisibility=hidden -o $@ $(filter %.c,$^)
 $(addprefix $(BUILD)/accuracy/,crossings.so pages.so user_calls.so): $(BUILD)/accuracy/%.so: \
-		tests/accuracy/%.c tests/accuracy/plugin_api.h
+		tests/accuracy/%.c $(addprefix tests/accuracy/plugin_,api.h args.h)
 	$(call say,HOSTCC ,$@)
 	@mkdir -p $(@D)
 	$(Q)$(HOSTCC) $(accuracy-cflags) -fPIC -shared -fvisibility=hidden -o $@ $<

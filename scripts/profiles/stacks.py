@@ -162,44 +162,37 @@ def memory(row: dict) -> Stack:
     )
 
 
-def kernel_memory(row: dict) -> Stack:
+def of_kernel(row: dict, what: str, comm: str | None, only_in: str) -> Stack:
     """
-    Makes a stack of a place in the kernel that allocates, or of a call chain there, which has a
-    program. Its weight is what is live.
+    Makes a stack of a call chain that has allocated or freed the kernel's memory; without a
+    program, of a row that only says where.
     """
-    allocator, place = str(row["allocator"]), str(row["place"])
-    has_chain = row.get("comm") is not None
+    allocator = str(row["allocator"])
     return Stack(
-        weight=number(row["live_bytes"], 62),
-        kernel=addresses(row, "kernel") if has_chain else [],
+        weight=number(row["live_bytes" if what == "allocated" else "freed_bytes"], 62),
+        kernel=[] if comm is None else addresses(row, "kernel"),
         user=[],
-        comm=str(row["comm"]) if has_chain else allocator,
+        comm=allocator if comm is None else str(comm),
         pid=0,
-        call=None,
         is_exact=False,
-        what=f"{allocator}: {place}" if has_chain else place,
+        what=only_in if comm is None else f"{allocator}: {row['place']}",
         run=label(row),
-        nr_objects=number(row["allocated_objects"], 62),
-        live=(number(row["live_objects"], 62), number(row["live_bytes"], 62)),
-        allocated_bytes=number(row["allocated_bytes"], 62),
-        peak_bytes=number(row.get("peak_bytes", 0), 62),
+        nr_objects=number(row[f"{what}_objects"], 62),
     )
+
+
+def kernel_memory(row: dict) -> Stack:
+    """Makes a stack of code in the kernel that allocates. Its weight is what is live."""
+    stack = of_kernel(row, "allocated", row.get("comm"), str(row["place"]))
+    stack.live = number(row["live_objects"], 62), number(row["live_bytes"], 62)
+    stack.allocated_bytes = number(row["allocated_bytes"], 62)
+    stack.peak_bytes = number(row.get("peak_bytes", 0), 62)
+    return stack
 
 
 def kernel_freed(row: dict) -> Stack:
     """Makes a stack of code that has freed the kernel's memory, which a place had allocated."""
-    allocator, is_known = str(row["allocator"]), row["comm"] is not None
-    return Stack(
-        weight=number(row["freed_bytes"], 62),
-        kernel=addresses(row, "kernel") if is_known else [],
-        user=[],
-        comm=str(row["comm"]) if is_known else allocator,
-        pid=0,
-        is_exact=False,
-        what=f"{allocator}: {row['place']}" if is_known else str(row["freed_in"]),
-        run=label(row),
-        nr_objects=number(row["freed_objects"], 62),
-    )
+    return of_kernel(row, "freed", row["comm"], str(row.get("freed_in")))
 
 
 def kernel_memory_rows(export: Export) -> list[dict]:

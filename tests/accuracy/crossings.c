@@ -10,6 +10,7 @@
  * owners; then for each owner its instructions so far, and how often it began.
  */
 #include "plugin_api.h"
+#include "plugin_args.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -225,25 +226,23 @@ static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	}
 }
 
-static uint64_t number(const char *arg, const char *name)
+static void read_argument(char *arg)
 {
-	size_t len = strlen(name);
+	static const struct plugin_number numbers[] = {
+		{ "syscall", &syscall_entry }, { "stubs", &entry_stubs }, { "nmi", &nmi_entry },
+		{ "switch", &switch_stack },   { "mark", &mark },	  { NULL, NULL },
+	};
+	const char *value = plugin_read_argument(arg, numbers);
 
-	return strncmp(arg, name, len) || arg[len] != '=' ? 0 : strtoull(arg + len + 1, NULL, 16);
+	if (!strcmp(arg, "out"))
+		out = fopen(value, "w");
 }
 
 PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info_t *info, int argc,
 				      char **argv)
 {
-	for (int i = 0; i < argc; i++) {
-		syscall_entry = syscall_entry ?: number(argv[i], "syscall");
-		entry_stubs = entry_stubs ?: number(argv[i], "stubs");
-		nmi_entry = nmi_entry ?: number(argv[i], "nmi");
-		switch_stack = switch_stack ?: number(argv[i], "switch");
-		mark = mark ?: number(argv[i], "mark");
-		if (!strncmp(argv[i], "out=", 4))
-			out = fopen(argv[i] + 4, "w");
-	}
+	for (int i = 0; i < argc; i++)
+		read_argument(argv[i]);
 	if (!syscall_entry || !entry_stubs || !nmi_entry || !switch_stack || !mark || !out)
 		return -1;
 	qemu_plugin_register_vcpu_tb_trans_cb(id, translate);

@@ -12,6 +12,7 @@
  * pages were loaded from only, else 2.
  */
 #include "plugin_api.h"
+#include "plugin_args.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -89,26 +90,14 @@ static void close_out(qemu_plugin_id_t id, void *unused)
 
 static void read_argument(char *arg)
 {
-	static const struct {
-		const char *name;
-		uint64_t *value;
-	} numbers[] = {
-		{ "start", &start },
-		{ "end", &end },
-		{ "period", &period },
-		{ "sample", &sample },
+	static const struct plugin_number numbers[] = {
+		{ "start", &start },   { "end", &end }, { "period", &period },
+		{ "sample", &sample }, { NULL, NULL },
 	};
-	char *value = strchr(arg, '=');
+	const char *value = plugin_read_argument(arg, numbers);
 
-	if (!value)
-		die("an argument without a value");
-	*value++ = '\0';
 	if (!strcmp(arg, "out"))
 		out = fopen(value, "w");
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
-		if (!strcmp(arg, numbers[i].name))
-			*numbers[i].value = strtoull(value, NULL, 0);
-	}
 }
 
 int qemu_plugin_version = 1;

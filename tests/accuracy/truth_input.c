@@ -2,6 +2,8 @@
 /* Reads the plugin's arguments, and decodes instructions. */
 #include "truth.h"
 
+#include "plugin_args.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,27 +142,17 @@ static void read_functions(const char *path)
 	other_function = nr_functions + 1;
 }
 
-static const struct {
-	const char *name;
-	uint64_t *value;
-} numbers[] = {
+static const struct plugin_number numbers[] = {
 	{ "start", &args.start },   { "stop", &args.stop },	      { "stubs", &args.stubs },
 	{ "nmi", &args.nmi },	    { "syscall", &args.syscall },     { "timer", &args.timer },
 	{ "thread", &args.thread }, { "switch", &args.switch_stack }, { "idle", &args.idle },
-	{ "sample", &args.sample }, { "schedule", &args.schedule },
+	{ "sample", &args.sample }, { "schedule", &args.schedule },   { NULL, NULL },
 };
 
 static void read_argument(char *arg)
 {
-	char *value = strchr(arg, '=');
+	const char *value = plugin_read_argument(arg, numbers);
 
-	if (!value)
-		die("an argument without a value");
-	*value++ = '\0';
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
-		if (!strcmp(arg, numbers[i].name))
-			*numbers[i].value = strtoull(value, NULL, 0);
-	}
 	if (!strcmp(arg, "functions"))
 		read_functions(value);
 	else if (!strcmp(arg, "out"))

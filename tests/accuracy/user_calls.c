@@ -21,6 +21,7 @@
  * return addresses, innermost first.
  */
 #include "plugin_api.h"
+#include "plugin_args.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -332,25 +333,16 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 
 static void read_argument(char *arg)
 {
-	static const struct {
-		const char *name;
-		uint64_t *value;
-	} numbers[] = {
-		{ "sample", &sample },	 { "switch", &switch_stack }, { "thread", &thread_entry },
-		{ "handler", &handler }, { "sigreturn", &sigreturn }, { "exit", &exit_process },
-		{ "lost", &lost },
+	static const struct plugin_number numbers[] = {
+		{ "sample", &sample },	     { "switch", &switch_stack },
+		{ "thread", &thread_entry }, { "handler", &handler },
+		{ "sigreturn", &sigreturn }, { "exit", &exit_process },
+		{ "lost", &lost },	     { NULL, NULL },
 	};
-	char *value = strchr(arg, '=');
+	const char *value = plugin_read_argument(arg, numbers);
 
-	if (!value)
-		die("an argument without a value");
-	*value++ = '\0';
 	if (!strcmp(arg, "out"))
 		out = strdup(value);
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
-		if (!strcmp(arg, numbers[i].name))
-			*numbers[i].value = strtoull(value, NULL, 0);
-	}
 }
 
 int qemu_plugin_version = 1;

@@ -81,7 +81,7 @@ def run(builds, tmp_path, append: str) -> tuple[str, list[Counts]]:
         "switch": "switch_stack",
         "mark": "cputime_of_machine",
     }
-    words = [f"{word}={addr[name]:x}" for word, name in at.items()] + [f"out={out}"]
+    words = [f"{word}={addr[name]:#x}" for word, name in at.items()] + [f"out={out}"]
     options = qemu.Options(
         kernel=kernel,
         initrd=builds.initrd("accuracy.cpio"),

@@ -26,4 +26,17 @@ struct chain_table {
  */
 u32 chain_table_find(const struct chain_table *table, u32 tag, const void *key);
 
+/*
+ * For make(): takes one of max numbers. Returns it, from 1 on, or 0 if none is left. *nr may exceed
+ * max then.
+ */
+static inline u32 chain_table_take(u32 *nr, u32 max)
+{
+	u32 new = max;
+
+	if (pf_read_once(*nr) < max)
+		new = __atomic_fetch_add(nr, 1, __ATOMIC_RELAXED);
+	return new < max ? new + 1 : 0;
+}
+
 #endif

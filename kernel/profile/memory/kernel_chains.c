@@ -82,19 +82,19 @@ static u32 make_chain(const void *key_)
 	const struct kernel_chain *key = key_;
 	const struct profile_memory_site *site = site_of(key->site_count);
 	bool of_pages = site && memory_is_of_pages(site);
-	u32 *nr = of_pages ? &nr_page_chains : &nr_object_chains;
-	u32 max = of_pages ? max_page_chains : max_object_chains, i;
 	struct kernel_chain *chain;
+	u32 nr;
 
-	if (!site || site - __start_memory_sites >= MEMORY_MAX_SITES || pf_read_once(*nr) >= max)
+	if (!site || site - __start_memory_sites >= MEMORY_MAX_SITES)
 		return 0;
-	i = __atomic_fetch_add(nr, 1, __ATOMIC_RELAXED);
-	if (i >= max)
+	nr = of_pages ? chain_table_take(&nr_page_chains, max_page_chains) :
+			chain_table_take(&nr_object_chains, max_object_chains);
+	if (!nr)
 		return 0;
-	chain = &chains[of_pages ? max_object_chains + i : i];
+	chain = &chains[(of_pages ? max_object_chains : 0) + nr - 1];
 	memcpy(chain, key, KEY_WORDS * sizeof(u64));
 	chain->site = site;
-	init_chain(chain, i, of_pages);
+	init_chain(chain, nr - 1, of_pages);
 	return chain - chains + 1;
 }
 

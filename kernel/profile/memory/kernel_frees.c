@@ -40,15 +40,11 @@ static u32 max_frees, nr_frees; /* the latter may exceed what there is */
 /* Returns the number of a new row, from 1 on, a copy of the key; 0: none is left. */
 static u32 make_free(const void *key)
 {
-	u32 i;
+	u32 nr = chain_table_take(&nr_frees, max_frees);
 
-	if (pf_read_once(nr_frees) >= max_frees)
-		return 0;
-	i = __atomic_fetch_add(&nr_frees, 1, __ATOMIC_RELAXED);
-	if (i >= max_frees)
-		return 0;
-	memcpy(&frees[i], key, sizeof(frees[i]));
-	return i + 1;
+	if (nr)
+		memcpy(&frees[nr - 1], key, sizeof(*frees));
+	return nr;
 }
 
 static bool has_key(u32 nr, const void *key)
