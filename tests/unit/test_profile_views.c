@@ -95,6 +95,27 @@ static void test_each_address_is_in_its_function(void **state)
 	assert_int_equal(row_of(first + nr_bytes + 1, 0)->nr, 1);
 }
 
+static u32 nr_lookups;
+
+static void count_lookup(void)
+{
+	nr_lookups++;
+}
+
+/* Functions half a megabyte apart have the same first entry in the symbol cache. */
+static void test_callers_far_apart_are_looked_up_once(void **state)
+{
+	for (u64 i = 0; i < 100; i++)
+		take(1 + i % 50, 100, 100 + 2048, 100 + 4096, 100 + 6144);
+	nr_lookups = 0;
+	host_on_symbol = count_lookup;
+	look(view_functions);
+	host_on_symbol = NULL;
+	assert_in_range(nr_lookups, 1, 2 * (50 + 4));
+	for (u64 i = 0; i < 4; i++)
+		assert_int_equal(row_of(FN(100 + 2048 * i), 0)->nr_inclusive, 100);
+}
+
 static void make_some(void)
 {
 	host_syscall = 1;
@@ -406,6 +427,7 @@ int main(void)
 		cmocka_unit_test_setup(test_inclusive_counts_recursion_once, setup),
 		cmocka_unit_test_setup(test_return_address_at_the_end, setup),
 		cmocka_unit_test_setup(test_each_address_is_in_its_function, setup),
+		cmocka_unit_test_setup(test_callers_far_apart_are_looked_up_once, setup),
 		cmocka_unit_test_setup(test_views_as_printed, setup),
 		cmocka_unit_test_setup(test_cpus_as_printed, setup),
 		cmocka_unit_test_setup(test_function_as_printed, setup),

@@ -77,13 +77,16 @@ static pf_always_inline struct block *entry_of(u64 pc, u32 i)
 	return &blocks[((pc >> LOG2_BLOCK_BYTES) + i * (NR_BLOCKS / NR_ENTRIES)) % NR_BLOCKS];
 }
 
-/* Returns the first entry that is free or of this function; the first one if there is none. */
+/*
+ * Returns the first entry that is of this function, or that this view has not used; if there is
+ * none, the first one.
+ */
 static struct block *entry_for(u64 pc, u64 start)
 {
 	for (u32 i = 0; i < NR_ENTRIES; i++) {
 		struct block *block = entry_of(pc, i);
 
-		if (!block->nr_known || block->start == start)
+		if (!block->row_at || block->start == start)
 			return block;
 	}
 	return entry_of(pc, 0);
