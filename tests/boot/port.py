@@ -133,24 +133,27 @@ def check_all(arch: str) -> None:
     path = boot(arch, "profile.export=console trace_event=sched,raw_syscalls profile.top=all")
     found = check_counts(path.read_text())
 
-    assert found["worker"].heatmap.rows[0].name == "add_up_bytes"
-    assert found["spinner"].heatmap.rows[0].name == "spin"
-    assert found["last"].heatmap.split["idle"] > 100
+    busy = found["worker"].heatmap.rows[0]
+    assert busy.name == "add_up_bytes"
+    spin = found["spinner"].heatmap.rows[0]
+    assert spin.name == "spin"
+    assert found["last"].heatmap.split["idle"]
     waits = {(row.what, row.where): row for row in found["last"].waits.rows}
     assert waits["tick", "sys_sleep"].nr == 60
     assert waits["tick", "sys_sleep"].ns > 0.9e9
     assert waits["room", "sys_put"].waker == "wake_all (consumes)"
     assert waits["item", "sys_get"].waker == "wake_all (produces)"
-    assert found["spinner"].summary.nr_involuntary > 10
+    assert found["spinner"].summary.nr_involuntary
 
     for cpu in range(NR_CPUS):
         chains = folded(legoprof("folded", path, "--cpu", str(cpu)))
         loop = "start_cpu;idle_loop" if cpu else "start_kernel;idle_loop"
         assert any(chain.startswith("idle;") and chain.endswith(loop) for chain in chains), cpu
-        assert sum(nr for chain, nr in chains.items() if "idle" not in chain) > 10, cpu
+        assert any("idle" not in chain for chain in chains), cpu
     chains = folded(legoprof("folded", path))
-    assert chains["burns;[sys_checksum];task_start;burn;syscall;sys_checksum;add_up_bytes"] > 50
-    assert chains["spins;task_start;spin"] > 100
+    burn = chains["burns;[sys_checksum];task_start;burn;syscall;sys_checksum;add_up_bytes"]
+    assert 0.9 * busy.nr <= burn <= busy.nr
+    assert chains["spins;task_start;spin"] == spin.nr
     chains = folded(legoprof("folded", path, "--waits"))
     assert chains["dozes;task_start;doze;syscall;sys_sleep;sleep_for;schedule;[tick]"] > 900_000_000
     assert "consumes;task_start;consume;syscall;sys_get;sleep_for;schedule;[item]" in chains
