@@ -322,7 +322,7 @@ static void test_incomplete(void **state)
 {
 	PROFILE_POINT_TIME(other)
 
-	expect_incomplete(NULL, "waits other work "); /* in link order */
+	expect_incomplete(NULL, "work other waits "); /* in link order */
 	run(&stranger);
 	work(1);
 	profile_point_start(other);
@@ -332,7 +332,7 @@ static void test_incomplete(void **state)
 	profile_point_leave(other);
 	expect_incomplete(NULL, "");
 	points_reset();
-	expect_incomplete(&two, "other work ");
+	expect_incomplete(&two, "work other ");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
