@@ -11,16 +11,19 @@ diagnosis-y :=
 -include tests/user/Kbuild tests/diagnosis/Kbuild
 user-programs := $(addprefix $(BUILD)/user/,$(user-y) $(addsuffix .musl,$(user-musl-y)))
 
-user-cflags := -Itests/user -O2 -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare \
+user-cflags := -Itests/user -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare \
 	-ffile-prefix-map=$(CURDIR)=.
 cmd-user = -MMD -MP -MF $@.d -MT $@ $(user-std) $(user-cflags) $(call user-flags,cflags) -o $@ $< \
 	$(if $(filter -static-pie,$(call user-flags,ldflags)),,-static) $(call user-flags,ldflags)
-user-std = $(if $(filter %.cc,$<),-std=gnu++17,-std=gnu11)
+user-std = $(if $(filter %.cc,$<),-std=gnu++17,-std=gnu11) $(user-optimize)
+# Half of the time to compile all programs would be to optimize those that only make system calls.
+user-optimize = $(if $(filter tests/user/abi/%,$<),-O0,-O2)
 user-flags = $($(basename $(@F))-$1)
 
 user-stamp := $(BUILD)/.user-flags
 $(user-stamp): FORCE | $(BUILD)/
 	$(call stamp,$(USERCC) $(USERCXX) $(MUSLCC) $(value cmd-user) $(value user-std) \
+		$(value user-optimize) \
 		$(user-cflags) \
 		$(foreach p,$(sort $(user-y) $(user-musl-y)),$p $($p-cflags) $($p-ldflags)))
 
