@@ -113,8 +113,7 @@ unit-y :=
 -include tests/unit/Kbuild
 unit-programs := $(addprefix $(BUILD)/unit/,$(unit-y))
 unit-cflags := -std=gnu11 -O0 -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare \
-	-Wno-maybe-uninitialized -fsanitize=address,undefined -fno-sanitize-recover=all \
-	-fno-omit-frame-pointer \
+	-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer \
 	-Iinclude -Ikernel/profile/include -I$(BUILD)/include -Itests/unit -DUNIT_TEST \
 	-ffunction-sections
 cmd-unit-cc = $(HOSTCC) -MMD -MP $(unit-cflags) $($(unit-group)-cflags) -c -o $@ $<

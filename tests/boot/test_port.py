@@ -152,7 +152,7 @@ LATER = {"exec", "asleep", "off", "call", "task", "process"}  # seen after profi
 
 @pytest.fixture(scope="module")
 def broken_kernel():
-    return port.build("x86_64", "port-broken", "BROKEN=1")
+    return port.build("x86_64", "port-broken", "BROKEN=1", "OPTIMIZE=-O0")
 
 
 @pytest.mark.parametrize("contract", BROKEN)

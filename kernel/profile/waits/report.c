@@ -178,14 +178,14 @@ static void print_row(const struct wait_row *row, os_process_t *proc)
 {
 	char what[WAIT_NAME_BYTES], where[OS_SYMBOL_BYTES], by[OS_SYMBOL_BYTES + 48];
 	struct cell cells[NR_COLUMNS] = {
-		[WHAT] = cell_text(what),
 		[WHERE] = cell_text(report_wait_function(row->where, where, sizeof(where))),
-		[WAKER] = cell_text(by),
 	};
 
 	report_set_wait_times(cells, row);
 	report_wait_name(row, proc, what, sizeof(what));
+	cells[WHAT] = cell_text(what);
 	report_wait_waker(row, by, sizeof(by));
+	cells[WAKER] = cell_text(by);
 	table_row(cells);
 }
 
