@@ -120,7 +120,7 @@ def sources(seam: str) -> list[Path]:
 
 
 def undefined_symbols(
-    seam: str, directory: Path, headers_in: Path = SEAM, optimization: str = "-O1"
+    seam: str, directory: Path, headers_in: Path = SEAM, optimization: str = "-O0"
 ) -> set[str]:
     objects = []
     for source in sources(seam):
