@@ -159,7 +159,7 @@ tail-call-kernel:
 # variants in $(BUILD)/variants.
 .PHONY: functions-kernel
 functions-kernel:
-	$(Q)$(MAKE) BUILD=$(BUILD)/variants/functions CONFIG=functions vmlinux
+	$(Q)$(MAKE) BUILD=$(BUILD)/variants/functions CONFIG=functions debug-info=-g0 vmlinux
 
 # A QEMU plugin counts all instructions, to check the accuracy of the heatmap (tests/accuracy/).
 accuracy-tools := $(addprefix $(BUILD)/accuracy/,truth.so crossings.so pages.so user_calls.so draws)
