@@ -345,8 +345,11 @@ static void test_wakeup(void)
 	child_exit(0);
 }
 
-/* Equals of SCHED_RR share a CPU; those of SCHED_FIFO do not. */
-static void share_cpu(int policy, const char *expected)
+/*
+ * Equals of SCHED_RR share a CPU; those of SCHED_FIFO do not. The first one runs until it sees that
+ * the other one has run, or for this time.
+ */
+static void share_cpu(int policy, long most_ms, const char *expected)
 {
 	pid_t pid;
 
@@ -359,7 +362,8 @@ static void share_cpu(int policy, const char *expected)
 			struct timespec used = { 0 };
 
 			write_letter(letter);
-			while (used.tv_sec * 1000 + used.tv_nsec / 1000000 < 150)
+			while (__atomic_load_n(&shared->nr, __ATOMIC_RELAXED) < 2 &&
+			       used.tv_sec * 1000 + used.tv_nsec / 1000000 < most_ms)
 				clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
 			write_letter(letter - 'a' + 'A');
 			_exit(0);
@@ -372,8 +376,8 @@ static void share_cpu(int policy, const char *expected)
 
 static void test_round_robin(void)
 {
-	share_cpu(RR, "baBA");
-	share_cpu(FIFO, "bBaA");
+	share_cpu(RR, 10000, "baAB");
+	share_cpu(FIFO, 150, "bBaA");
 }
 
 /* A real-time thread in an endless loop leaves others a little time, on this kernel one in 20. */
