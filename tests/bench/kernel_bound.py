@@ -32,13 +32,13 @@ LINUX_COSTS = {
 # the kernel's own part becomes cheaper: a mix without profilers took 340,000 instructions when its
 # goal was set, and takes 247,000.
 PROFILER_LIMITS = {
-    "yields": (2.30, "two processes; goal 1.60"),
-    "pipe_bytes": (1.75, "ping-pong through pipes; goal 1.45"),
-    "futex": (1.85, "ping-pong by futex; goal 1.45"),
-    "thread": (2.25, "create, join; goal 1.40"),
-    "fork": (1.25, "fork, exit, wait; goal 1.08"),
-    "exec": (1.26, "fork, execve, exit, wait; goal 1.12"),
-    "mix": (1.27, "fork, exec, pipe, open, read, close; goal 1.25"),
+    "yields": (1.90, "two processes; goal 1.60"),
+    "pipe_bytes": (1.58, "ping-pong through pipes; goal 1.45"),
+    "futex": (1.70, "ping-pong by futex; goal 1.45"),
+    "thread": (1.88, "create, join; goal 1.40"),
+    "fork": (1.24, "fork, exit, wait; goal 1.08"),
+    "exec": (1.22, "fork, execve, exit, wait; goal 1.12"),
+    "mix": (1.25, "fork, exec, pipe, open, read, close"),
 }
 # With the default profilers, in instructions.
 LIMITS = {
