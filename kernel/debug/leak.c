@@ -30,6 +30,7 @@ void leak_snapshot(struct leak_counts *counts)
 {
 	unsigned int cpu;
 
+	profile_free_spare_tables();
 	memset(counts, 0, sizeof(*counts));
 	for_each_possible_cpu(cpu) {
 		for (int kind = 0; kind < NR_LEAK_KINDS; kind++)

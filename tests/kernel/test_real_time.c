@@ -26,6 +26,7 @@ static struct worker {
 
 static atomic_t nr_left, nr_started;
 static bool is_over;
+static int runtime_us, period_us; /* what begin() found */
 
 static int run_worker(void *arg)
 {
@@ -57,16 +58,30 @@ static struct task *start(unsigned int id, void (*work)(struct worker *worker),
 	return task;
 }
 
+/*
+ * This thread is higher than all, and real-time threads get all time: with two CPUs, the workers of
+ * one test can take both, and their share before the next one.
+ */
 static void begin(void)
 {
 	atomic_set(&nr_started, 0);
 	WRITE_ONCE(is_over, false);
+	runtime_us = sched_rt_runtime_us;
+	period_us = sched_rt_period_us;
+	WRITE_ONCE(sched_rt_runtime_us, -1);
+	sched_set_policy(current, SCHED_FIFO, 99, false);
 }
 
 static bool end(void)
 {
+	bool ended;
+
 	WRITE_ONCE(is_over, true);
-	return becomes(!atomic_read(&nr_left));
+	ended = becomes(!atomic_read(&nr_left));
+	sched_set_policy(current, SCHED_OTHER, 0, false);
+	WRITE_ONCE(sched_rt_runtime_us, runtime_us);
+	WRITE_ONCE(sched_rt_period_us, period_us);
+	return ended;
 }
 
 static void spin_until_over(struct worker *worker)
@@ -77,7 +92,7 @@ static void spin_until_over(struct worker *worker)
 	}
 }
 
-/* The highest first, and of equals those that were woken first. This thread is higher than all. */
+/* The highest first, and of equals those that were woken first. */
 SELFTEST(sched, real_time_is_in_order)
 {
 	static const unsigned int priorities[NR_WORKERS] = { 5, 0, 20, 5, 20, 50 };
@@ -87,12 +102,10 @@ SELFTEST(sched, real_time_is_in_order)
 
 	begin();
 	sched_set_affinity(current, BIT(cpu));
-	sched_set_policy(current, SCHED_FIFO, 99, false);
 	for (unsigned int id = 0; id < NR_WORKERS; id++)
 		start(id, NULL, priorities[id], BIT(cpu));
 	EXPECT_EQ(atomic_read(&nr_started), 0);
 	EXPECT(end());
-	sched_set_policy(current, SCHED_OTHER, 0, false);
 	sched_set_affinity(current, cpus);
 	for (unsigned int id = 0; id < NR_WORKERS; id++)
 		EXPECT_EQ(workers[id].position, positions[id]);
@@ -143,7 +156,7 @@ SELFTEST(sched, real_time_is_pulled)
 	sleep_ns(5 * NSEC_PER_MSEC);
 	EXPECT_EQ(workers[1].start_ns, 0);
 	sched_set_affinity(task, all);
-	EXPECT(soon_becomes(READ_ONCE(workers[1].start_ns)));
+	EXPECT(becomes(READ_ONCE(workers[1].start_ns)));
 	EXPECT(!(BIT(workers[1].cpu) & cpus));
 	EXPECT_EQ(atomic_read(&nr_left), 2);
 	EXPECT(end());
@@ -155,7 +168,6 @@ SELFTEST(sched, real_time_is_pulled)
  */
 SELFTEST(sched, real_time_is_throttled)
 {
-	int runtime_us = sched_rt_runtime_us, period_us = sched_rt_period_us;
 	cpumask_t cpus = BIT(smp_processor_id());
 
 	begin();
@@ -166,6 +178,4 @@ SELFTEST(sched, real_time_is_throttled)
 	EXPECT(becomes(READ_ONCE(workers[0].count)));
 	EXPECT(becomes(READ_ONCE(workers[0].count) < READ_ONCE(workers[1].count)));
 	EXPECT(end());
-	WRITE_ONCE(sched_rt_runtime_us, runtime_us);
-	WRITE_ONCE(sched_rt_period_us, period_us);
 }

@@ -33,6 +33,14 @@ void strace_reset(void)
 	visit_tasks(NULL, strace_catch_up);
 }
 
+void profile_free_spare_tables(void)
+{
+	unsigned long flags = os_lock(&lists_lock);
+
+	strace_free_spares();
+	os_unlock(&lists_lock, flags);
+}
+
 void strace_reset_process(struct profile_process *pp)
 {
 	unsigned long flags = os_lock(&lists_lock);

@@ -144,6 +144,12 @@ void profile_syscall_again(u64 ip, u64 sp);	/* it restarts at ip, with stack poi
 void profile_syscall_handler(void);		/* a signal handler runs first */
 void profile_syscall_sigreturn(u64 ip, u64 sp); /* a handler has returned to ip and sp */
 
+/*
+ * Frees the tables that are kept for new threads, so that all memory that is left is in use. Any
+ * context but NMI.
+ */
+void profile_free_spare_tables(void);
+
 /* strace/strace.c: see profile_return_begin(). */
 void profile_return_began(struct profile_task *pt);
 void profile_return_ended(struct profile_task *pt);
@@ -161,6 +167,9 @@ static inline void profile_syscall_handler(void)
 {
 }
 static inline void profile_syscall_sigreturn(u64 ip, u64 sp)
+{
+}
+static inline void profile_free_spare_tables(void)
 {
 }
 static inline void profile_return_began(struct profile_task *pt)
