@@ -45,7 +45,10 @@ def check_points(found: export.Export, trace: events.Trace) -> None:
     )
     assert ends == counts and {"exec", "page_fault", "context_switch"} <= counts.keys()
     in_progress = begins - ends
+    # Nothing ends the pair of a schedule() that finds no other thread.
+    alone = in_progress.pop("context_switch", 0)
     assert not ends - begins and in_progress.total() <= 3, in_progress
+    assert alone < ends["context_switch"]
 
 
 def check_samples(found: export.Export, trace: events.Trace) -> None:
