@@ -58,7 +58,7 @@ warning-flags := -Wall -Wextra -Werror -Wno-unused-parameter -Wmissing-prototype
 	-Wno-missing-field-initializers -Wdate-time
 # debug-info=-g0 saves 15 % of a build's time. The code is the same.
 debug-info := -g
-# With -O1, tests save as much again for what is not profilers.
+# Tests build two variants with optimize=-O1, which saves as much again. The profilers have -O2.
 optimize := -O2
 kernel-cflags = -std=gnu11 $(if $(filter kernel/profile/%,$<),-O2,$(optimize)) $(debug-info) \
 	-ffreestanding -nostdinc -isystem $(cc-include) $(lego-includes) \

@@ -39,7 +39,10 @@ struct leak_counts {
 	u32 serial;		      /* of the last allocation, with CONFIG_DEBUG_SLAB; else 0 */
 };
 
-/* Copies the counts. Exact only while no other code allocates or frees. Any context. */
+/*
+ * Frees what strace keeps for new threads, and copies the counts. Exact only while no other code
+ * allocates or frees. Any context but NMI.
+ */
 void leak_snapshot(struct leak_counts *counts);
 
 /*

@@ -28,8 +28,9 @@ static void use_mm(struct mm *mm)
 	unsigned long flags = local_irq_save();
 	struct mm *old = current->mm;
 
-	current->mm = mm;
+	/* In this order: an NMI walks no user stack while the loaded mm is not the task's. */
 	mm_switch(old, mm);
+	current->mm = mm;
 	local_irq_restore(flags);
 }
 

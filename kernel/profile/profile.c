@@ -27,19 +27,19 @@ static plain_function *member_function(const struct profiler *p, size_t offset)
 
 /*
  * Returns a bit for each profiler that has the function at this offset in struct profiler. Looks
- * for them once, and then keeps them in *known: each thread and process asks a dozen times, and
- * most profilers have few of the functions.
+ * for them once, and then keeps them in *known, above a bit that is set: each thread and process
+ * asks a dozen times, and most profilers have few of the functions.
  */
 static pf_noinline u64 profilers_with(u64 *known, size_t offset)
 {
-	u64 found = pf_read_once(*known);
+	u64 kept = pf_read_once(*known), found = 0;
 
-	if (pf_likely(found))
-		return found;
+	if (pf_likely(kept))
+		return kept >> 1;
 	os_assert(__stop_profilers - __start_profilers <= PROFILER_MAX_NR);
 	for (const struct profiler *p = __start_profilers; p < __stop_profilers; p++)
 		found |= (u64)(member_function(p, offset) != NULL) << (p - __start_profilers);
-	pf_write_once(*known, found);
+	pf_write_once(*known, found << 1 | 1);
 	return found;
 }
 
@@ -65,11 +65,13 @@ static pf_noinline void call_plain(u64 *known, size_t offset)
 }
 
 /* The same, in less code, for a function without parameters. */
-#define CALL_ALL_PLAIN(function)                                                    \
-	do {                                                                        \
-		static u64 _known;                                                  \
-                                                                                    \
-		call_plain(&_known, __builtin_offsetof(struct profiler, function)); \
+#define CALL_ALL_PLAIN(function)                                                          \
+	do {                                                                              \
+		static u64 _known;                                                        \
+                                                                                          \
+		PF_BUILD_BUG_ON(!__builtin_types_compatible_p(                            \
+			__typeof__(((struct profiler *)0)->function), plain_function *)); \
+		call_plain(&_known, __builtin_offsetof(struct profiler, function));       \
 	} while (0)
 
 static bool is_before(const struct profiler *a, const struct profiler *b)

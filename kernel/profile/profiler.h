@@ -10,7 +10,7 @@
 
 #include "report.h"
 
-#define PROFILER_MAX_NR 64 /* profilers in one kernel */
+#define PROFILER_MAX_NR 63 /* profilers in one kernel */
 
 /* A file in /proc/profile. */
 struct profiler_file {

@@ -119,14 +119,12 @@ def sources(seam: str) -> list[Path]:
     return [source for folder in folders for source in sorted((PROFILE / folder).glob("*.c"))]
 
 
-def undefined_symbols(
-    seam: str, directory: Path, headers_in: Path = SEAM, optimization: str = "-O0"
-) -> set[str]:
+def undefined_symbols(seam: str, directory: Path, headers_in: Path = SEAM) -> set[str]:
     objects = []
     for source in sources(seam):
         objects.append(directory / f"{len(objects)}.o")
         command = flags("gcc", seam, headers_in=headers_in)
-        run(*command, optimization, "-c", source, "-o", objects[-1])
+        run(*command, "-O0", "-c", source, "-o", objects[-1])
     run("ld", "-r", "-o", directory / "all.o", *objects)
     return set(re.findall(r" U (\w+)", run("nm", directory / "all.o")))
 

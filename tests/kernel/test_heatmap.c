@@ -399,6 +399,7 @@ SELFTEST(heatmap, user_stacks)
 SELFTEST(heatmap, user_stack_unmapped_while_away)
 {
 	struct mm *mm = mm_alloc(), *other = mm_alloc();
+	cpumask_t cpus = stay_on_cpu();
 	u64 first;
 
 	ASSERT(mm && other);
@@ -422,6 +423,7 @@ SELFTEST(heatmap, user_stack_unmapped_while_away)
 	set_mm(other);
 	mm_put(mm);
 	leave_mm(other);
+	sched_set_affinity(current, cpus);
 }
 
 #define NR_ROUNDS 100

@@ -38,8 +38,8 @@ static inline void set_mm(struct mm *mm)
 	unsigned long flags = local_irq_save();
 	struct mm *old = current->mm;
 
-	current->mm = mm;
 	mm_switch(old, mm);
+	current->mm = mm;
 	local_irq_restore(flags);
 }
 

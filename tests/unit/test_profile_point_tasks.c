@@ -322,7 +322,7 @@ static void test_incomplete(void **state)
 {
 	PROFILE_POINT_TIME(other)
 
-	expect_incomplete(NULL, "work other waits "); /* in link order */
+	expect_incomplete(NULL, "work other waits "); /* in the order of GCC's -O0 */
 	run(&stranger);
 	work(1);
 	profile_point_start(other);

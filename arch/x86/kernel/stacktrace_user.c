@@ -56,6 +56,11 @@ static u64 own_cr3(void)
 	return current->mm && phys_to_virt(cr3 & PTE_ADDR_MASK) == current->mm->pgd ? cr3 : 0;
 }
 
+bool stack_is_of_loaded_mm(void)
+{
+	return own_cr3();
+}
+
 DEFINE_PER_CPU(struct stack_windows, stack_windows);
 
 /* Sets the window of an address. Returns false if its page cannot be read, or if cr3 is 0. */

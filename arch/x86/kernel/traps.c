@@ -158,17 +158,26 @@ static void repeat_clock_read(struct pt_regs *regs)
 }
 
 #ifdef CONFIG_PROFILE_CALLCHAIN
-/* As profile_nmi(). A walk that this NMI interrupts finds its windows as they were. */
+/*
+ * As profile_nmi(). A walk that this NMI interrupts finds its windows as they were. Inside a
+ * context switch, when the windows are already those of the next task, none is valid.
+ */
 static void profile_nmi_in_walk(const struct pt_regs *regs, bool *handled)
 {
 	struct stack_windows *windows = this_cpu_ptr(&stack_windows), kept;
 	bool may_be_in_walk = irqs_disabled_flags(regs->rflags);
+	u64 generation = this_cpu_read(tlb_generation);
 
-	if (may_be_in_walk)
+	if (may_be_in_walk) {
 		kept = *windows;
+		if (!stack_is_of_loaded_mm())
+			this_cpu_write(tlb_generation, TLB_NO_MM);
+	}
 	profile_nmi(regs, handled);
-	if (may_be_in_walk)
+	if (may_be_in_walk) {
 		*windows = kept;
+		this_cpu_write(tlb_generation, generation);
+	}
 }
 #else
 #define profile_nmi_in_walk profile_nmi

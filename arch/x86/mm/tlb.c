@@ -154,11 +154,15 @@ static noinline void flush_tlb_others(struct mm *mm, cpumask_t targets, u64 star
 void flush_tlb_mm_range(struct mm *mm, u64 start, u64 end)
 {
 	struct tlb_state *state = this_state();
+	unsigned long flags;
 	cpumask_t others;
 
 	new_generation(mm);
+	/* A request of another CPU for a lazy mm, in between, would unload it. */
+	flags = local_irq_save();
 	if (state->loaded_mm == mm)
 		flush_local(state, start, end);
+	local_irq_restore(flags);
 	/*
 	 * Orders the caller's page table stores and the new generation before the load. Pairs with
 	 * the or in mm_switch(): a CPU that is not in the mask yet will see them.

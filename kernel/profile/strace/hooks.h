@@ -47,7 +47,7 @@ struct profile_return_time {
  * latter.
  */
 struct profile_syscall_sum {
-	struct profile_syscall_table *table; /* NULL until the first call */
+	struct profile_syscall_table *table; /* NULL: none yet */
 	struct profile_return_time returns;
 	u64 nr_backwards;  /* calls whose end the clock puts before their start */
 	u64 nr_unfollowed; /* interrupted calls that were given up: see strace/restart.c */

@@ -112,6 +112,9 @@ struct stack_windows {
 
 DECLARE_PER_CPU(struct stack_windows, stack_windows);
 
+/* Returns false during a context switch or an execve, when another task's memory is loaded. */
+bool stack_is_of_loaded_mm(void);
+
 static __always_inline struct stack_window *stack_window_of(u64 addr)
 {
 	u64 at = (addr >> PAGE_SHIFT) + 2 * this_cpu_read(tlb_generation);
