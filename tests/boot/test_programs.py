@@ -43,6 +43,7 @@ PROCESSES = [
     "fds",
     "forks",
     "ids",
+    "iocounts",
     "jobs",
     "kills",
     "limits",

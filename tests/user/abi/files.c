@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Files: create, read, write, seek, positions, vectors, holes, truncation, stat, errors. */
-#define _GNU_SOURCE
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
 
 #include "check.h"
 
@@ -182,88 +178,6 @@ static void test_errors(void)
 	CHECK(open(name, O_RDONLY | O_DIRECTORY) == -1 && errno == ENOTDIR);
 }
 
-struct io {
-	long bytes_read, bytes_written, nr_reads, nr_writes;
-};
-
-/* Reads the counts as they are before this call, which is one of the next ones. */
-static struct io read_io(long *nr_bytes)
-{
-	struct io io = { 0 };
-	char text[512] = "";
-	int fd = open("/proc/self/io", O_RDONLY);
-
-	*nr_bytes = read(fd, text, sizeof(text) - 1);
-	CHECK(sscanf(text, "rchar: %ld wchar: %ld syscr: %ld syscw: %ld read_bytes: ",
-		     &io.bytes_read, &io.bytes_written, &io.nr_reads, &io.nr_writes) == 4);
-	close(fd);
-	return io;
-}
-
-/* Checks what was counted since *io was read, and reads it again. */
-static void check_io(struct io *io, long *own, long read, long written, long reads, long writes)
-{
-	struct io old = *io;
-	long old_own = *own;
-
-	*io = read_io(own);
-	CHECK(io->bytes_read - old.bytes_read == read + old_own);
-	CHECK(io->bytes_written - old.bytes_written == written);
-	CHECK(io->nr_reads - old.nr_reads == reads + 1);
-	CHECK(io->nr_writes - old.nr_writes == writes);
-}
-
-static void *write_seven(void *fd)
-{
-	CHECK(write(*(int *)fd, "1234567", 7) == 7);
-	return NULL;
-}
-
-/* /proc/self/io: bytes and calls of all threads, and of children that were waited for. */
-static void test_io(void)
-{
-	struct iovec vectors[2] = { { "one", 3 }, { "four", 4 } };
-	int fd = create(), full = open("/dev/full", O_WRONLY), ends[2], status;
-	char buf[256] = "";
-	off_t at = 10;
-	long own;
-	struct io io = read_io(&own);
-	pthread_t thread;
-	pid_t child;
-
-	check_io(&io, &own, 0, 0, 0, 0);
-	CHECK(write(fd, buf, 100) == 100 && pwrite(fd, buf, 50, 100) == 50);
-	CHECK(writev(fd, vectors, 2) == 7);
-	check_io(&io, &own, 0, 157, 0, 3);
-	CHECK(pread(fd, buf, 20, 0) == 20 && lseek(fd, 0, SEEK_SET) == 0);
-	CHECK(read(fd, buf, sizeof(buf)) == 150 && read(fd, buf, 1) == 0);
-	check_io(&io, &own, 170, 0, 3, 0);
-
-	/* Calls that fail, and others. */
-	CHECK(!pipe2(ends, O_NONBLOCK));
-	CHECK(read(ends[0], buf, 1) == -1 && errno == EAGAIN);
-	CHECK(read(ends[1], buf, 1) == -1 && errno == EBADF);
-	CHECK(write(full, buf, 1) == -1 && errno == ENOSPC);
-	check_io(&io, &own, 0, 0, 1, 1);
-	CHECK(sendfile(ends[1], fd, &at, 60) == 60);
-	check_io(&io, &own, 60, 60, 1, 1);
-	CHECK(read(ends[0], buf, sizeof(buf)) == 60);
-	check_io(&io, &own, 60, 0, 1, 0);
-
-	CHECK(!pthread_create(&thread, NULL, write_seven, &fd) && !pthread_join(thread, NULL));
-	check_io(&io, &own, 0, 7, 0, 1);
-	child = fork();
-	if (!child)
-		_exit(write(fd, "12345", 5) != 5);
-	check_io(&io, &own, 0, 0, 0, 0);
-	CHECK(waitpid(child, &status, 0) == child && !status);
-	check_io(&io, &own, 0, 5, 0, 1);
-	close(ends[0]);
-	close(ends[1]);
-	close(full);
-	close(fd);
-}
-
 int main(void)
 {
 	name = check_file_name();
@@ -274,6 +188,5 @@ int main(void)
 	test_descriptors();
 	test_endless();
 	test_errors();
-	test_io();
 	return check_finish("files");
 }
