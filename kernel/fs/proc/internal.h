@@ -102,7 +102,7 @@ int proc_show_stat(struct text *text, struct process *proc, pid_t tid);
 int proc_show_statm(struct text *text, struct process *proc);
 int proc_show_status(struct text *text, struct process *proc, pid_t tid);
 int proc_show_limits(struct text *text, struct process *proc);
-int proc_show_io(struct text *text, struct process *proc);
+int proc_show_io(struct text *text, struct process *proc, pid_t tid);
 int proc_show_schedstat(struct text *text, struct process *proc, pid_t tid);
 
 /* maps.c */

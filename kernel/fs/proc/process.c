@@ -142,7 +142,7 @@ static const struct proc_file process_files[] = {
 	  .show_thread = proc_show_comm,
 	  .write_thread = proc_write_comm },
 	{ .name = "environ", .mode = 0400, .private = true, .show_process = show_environ },
-	{ .name = "io", .mode = 0400, .private = true, .show_process = proc_show_io },
+	{ .name = "io", .mode = 0400, .private = true, .show_thread = proc_show_io },
 	{ .name = "limits", .mode = 0444, .show_process = proc_show_limits },
 	{ .name = "maps", .mode = 0444, .private = true, .show_process = proc_show_maps },
 	{ .name = "mountinfo", .mode = 0444, .show_process = show_mountinfo },

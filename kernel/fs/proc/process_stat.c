@@ -312,16 +312,26 @@ int proc_show_status(struct text *text, struct process *proc, pid_t tid)
 	return 0;
 }
 
-/* There are no disks. As on Linux, children that were waited for are included. */
-int proc_show_io(struct text *text, struct process *proc)
+/*
+ * There are no disks. As on Linux, a process includes threads that are gone and children that were
+ * waited for; a thread has its own counts.
+ */
+int proc_show_io(struct text *text, struct process *proc, pid_t tid)
 {
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
-	struct io_counts io = proc->exited_io;
-	const struct task *task;
+	struct io_counts io = { 0 };
+	const struct task *task = tid ? process_thread(proc, tid) : NULL;
 
-	list_for_each_entry(task, &proc->threads, thread_node)
+	if (task) {
 		io_counts_add(&io, &task->io);
+	} else if (!tid) {
+		io = proc->exited_io;
+		list_for_each_entry(task, &proc->threads, thread_node)
+			io_counts_add(&io, &task->io);
+	}
 	spin_unlock_irqrestore(&proc->lock, flags);
+	if (tid && !task)
+		return -ESRCH;
 	text_printf(text, "rchar: %llu\nwchar: %llu\nsyscr: %llu\nsyscw: %llu\n",
 		    U64(io.nr_bytes[false]), U64(io.nr_bytes[true]), U64(io.nr_calls[false]),
 		    U64(io.nr_calls[true]));

@@ -14,16 +14,24 @@ static int create(void)
 }
 
 struct io {
+	pid_t tid; /* 0: of the process */
 	long bytes_read, bytes_written, nr_reads, nr_writes;
-	long own_bytes; /* that the call has read which has read these counts: not yet in them */
+	/* What reading these counts has added to them: the next reading sees it. */
+	long own_bytes, nr_own;
 };
 
 static void read_io(struct io *io)
 {
-	char text[512] = "";
-	int fd = open("/proc/self/io", O_RDONLY);
+	char text[512] = "", name[64] = "/proc/self/io";
+	long n;
+	int fd;
 
-	io->own_bytes = read(fd, text, sizeof(text) - 1);
+	if (io->tid)
+		snprintf(name, sizeof(name), "/proc/self/task/%d/io", io->tid);
+	fd = open(name, O_RDONLY);
+	n = read(fd, text, sizeof(text) - 1);
+	io->nr_own = !io->tid || io->tid == syscall(SYS_gettid);
+	io->own_bytes = io->nr_own * n;
 	CHECK(sscanf(text, "rchar: %ld wchar: %ld syscr: %ld syscw: %ld read_bytes: ",
 		     &io->bytes_read, &io->bytes_written, &io->nr_reads, &io->nr_writes) == 4);
 	close(fd);
@@ -37,7 +45,7 @@ static void check_io(struct io *io, long read, long written, long reads, long wr
 	read_io(io);
 	CHECK(io->bytes_read - old.bytes_read == read + old.own_bytes);
 	CHECK(io->bytes_written - old.bytes_written == written);
-	CHECK(io->nr_reads - old.nr_reads == reads + 1);
+	CHECK(io->nr_reads - old.nr_reads == reads + old.nr_own);
 	CHECK(io->nr_writes - old.nr_writes == writes);
 }
 
@@ -46,7 +54,7 @@ static void test_calls(void)
 	struct iovec vectors[2] = { { "one", 3 }, { "four", 4 } };
 	int fd = create(), full = open("/dev/full", O_WRONLY), ends[2];
 	char buf[256] = "";
-	struct io io;
+	struct io io = { 0 };
 
 	read_io(&io);
 	check_io(&io, 0, 0, 0, 0);
@@ -74,7 +82,7 @@ static void test_copies(void)
 	int fd = create(), ends[2];
 	char buf[256] = "";
 	off_t at = 10;
-	struct io io;
+	struct io io = { 0 };
 
 	CHECK(write(fd, buf, 100) == 100 && !pipe(ends));
 	read_io(&io);
@@ -93,38 +101,75 @@ static void *write_seven(void *fd)
 	return NULL;
 }
 
-/* Those of a thread that is gone count. */
+/* Those of a thread that is gone count, but not for the first thread alone. */
 static void test_threads(void)
 {
 	int fd = create();
-	struct io io;
+	struct io io = { 0 }, first = { .tid = getpid() };
 	pthread_t thread;
 
 	read_io(&io);
 	CHECK(!pthread_create(&thread, NULL, write_seven, &fd) && !pthread_join(thread, NULL));
 	check_io(&io, 0, 7, 0, 1);
+	read_io(&first);
+	CHECK(!pthread_create(&thread, NULL, write_seven, &fd) && !pthread_join(thread, NULL));
+	check_io(&first, 0, 0, 0, 0);
 	close(fd);
 }
 
-/* Those of a child count as soon as it was waited for. */
+/* A thread has counts of its own, also while it runs. */
+static void *check_own(void *fd)
+{
+	struct io own = { .tid = syscall(SYS_gettid) }, first = { .tid = getpid() };
+
+	read_io(&first);
+	read_io(&own);
+	CHECK(own.bytes_written == 0 && own.nr_writes == 0);
+	write_seven(fd);
+	check_io(&own, 0, 7, 0, 1);
+	check_io(&first, 0, 0, 0, 0);
+	return NULL;
+}
+
+static void test_own(void)
+{
+	int fd = create();
+	pthread_t thread;
+
+	CHECK(write(fd, "12345", 5) == 5);
+	CHECK(!pthread_create(&thread, NULL, check_own, &fd) && !pthread_join(thread, NULL));
+	close(fd);
+}
+
+static pid_t write_in_child(int fd)
+{
+	pid_t child = fork();
+
+	if (!child)
+		_exit(write(fd, "12345", 5) != 5);
+	return child;
+}
+
+/* Those of a child count as soon as it was waited for, but not for a thread. */
 static void test_children(void)
 {
 	int fd = create();
-	struct io io;
+	struct io io = { 0 }, first = { .tid = getpid() };
 	pid_t child;
 
 	read_io(&io);
-	child = fork();
-	if (!child)
-		_exit(write(fd, "12345", 5) != 5);
+	child = write_in_child(fd);
 	check_io(&io, 0, 0, 0, 0);
 	CHECK(child_status(child) == 0);
 	check_io(&io, 0, 5, 0, 1);
+	read_io(&first);
+	CHECK(child_status(write_in_child(fd)) == 0);
+	check_io(&first, 0, 0, 0, 0);
 	close(fd);
 }
 
 static const struct test tests[] = {
-	TEST(calls), TEST(copies), TEST(threads), TEST(children), { 0 },
+	TEST(calls), TEST(copies), TEST(threads), TEST(own), TEST(children), { 0 },
 };
 
 int main(int argc, char **argv)
