@@ -89,7 +89,15 @@ static int set_position(const struct position *position, ssize_t done)
 	return 0;
 }
 
-static ssize_t copy_positions(struct position *in, struct position *out, size_t n)
+/* Counts a copy as a read and a write, for /proc/<pid>/io. */
+static void count_copy(ssize_t done)
+{
+	file_count_io(false, done);
+	file_count_io(true, done);
+}
+
+/* count_all: as on Linux, sendfile() counts even if it copies nothing. */
+static ssize_t copy_positions(struct position *in, struct position *out, size_t n, bool count_all)
 {
 	ssize_t done;
 	int error = get_position(in);
@@ -102,16 +110,12 @@ static ssize_t copy_positions(struct position *in, struct position *out, size_t 
 	if ((s64)((u64)in->pos + n) < 0 || (s64)((u64)out->pos + n) < 0)
 		return -EINVAL;
 	done = copy_files(in->file, in->pos, out->file, out->pos, n);
+	if (done > 0 || count_all)
+		count_copy(done);
 	error = set_position(in, done);
 	if (!error)
 		error = set_position(out, done);
 	return error ? error : done;
-}
-
-static void count_copy(ssize_t done)
-{
-	file_count_io(false, done);
-	file_count_io(true, done);
 }
 
 static bool is_plain(const struct file *file)
@@ -127,10 +131,12 @@ SYSCALL_DEFINE4(sendfile, int, out_fd, int, in_fd, s64 __user *, user_pos, size_
 
 	if (!in.file || !out.file || !file_may_read(in.file) || !file_may_write(out.file))
 		goto out_put;
-	ret = -EINVAL;
-	if (is_plain(in.file) && !(out.file->flags & O_APPEND))
-		ret = copy_positions(&in, &out, n);
-	count_copy(ret);
+	if (is_plain(in.file) && !(out.file->flags & O_APPEND)) {
+		ret = copy_positions(&in, &out, n, true);
+	} else {
+		ret = -EINVAL;
+		count_copy(ret); /* Linux notices this later */
+	}
 out_put:
 	if (in.file)
 		file_put(in.file);
@@ -155,7 +161,7 @@ static ssize_t copy_range(struct position *in, struct position *out, size_t n)
 		return -EFAULT;
 	if (in->file->inode == out->file->inode && (u64)a < (u64)b + n && (u64)b < (u64)a + n)
 		return -EINVAL;
-	return copy_positions(in, out, n);
+	return copy_positions(in, out, n, false);
 }
 
 SYSCALL_DEFINE6(copy_file_range, int, in_fd, s64 __user *, in_pos, int, out_fd, s64 __user *,
@@ -165,10 +171,8 @@ SYSCALL_DEFINE6(copy_file_range, int, in_fd, s64 __user *, in_pos, int, out_fd, 
 	struct position out = { .file = fd_get(out_fd), .user = out_pos };
 	ssize_t ret = -EBADF;
 
-	if (in.file && out.file) {
+	if (in.file && out.file)
 		ret = flags ? -EINVAL : copy_range(&in, &out, n);
-		count_copy(ret);
-	}
 	if (in.file)
 		file_put(in.file);
 	if (out.file)

@@ -8,6 +8,8 @@
 
 #include "run.h"
 
+static const long unwritable = 0; /* a position that cannot be set */
+
 static int create(void)
 {
 	return open(check_file_name(), O_CREAT | O_RDWR | O_TRUNC, 0644);
@@ -77,21 +79,70 @@ static void test_calls(void)
 	close(fd);
 }
 
-static void test_copies(void)
+/* sendfile() counts as a read and a write once it has found its files and positions. */
+static void test_sendfile(void)
 {
-	int fd = create(), ends[2];
+	int fd = create(), ends[2], directory = open("/", O_RDONLY);
 	char buf[256] = "";
-	off_t at = 10;
+	off_t at = 10, end = 100, negative = -1;
 	struct io io = { 0 };
 
-	CHECK(write(fd, buf, 100) == 100 && !pipe(ends));
+	CHECK(write(fd, buf, 100) == 100 && !pipe2(ends, O_NONBLOCK));
 	read_io(&io);
 	CHECK(sendfile(ends[1], fd, &at, 60) == 60);
 	check_io(&io, 60, 60, 1, 1);
 	CHECK(read(ends[0], buf, sizeof(buf)) == 60);
 	check_io(&io, 60, 0, 1, 0);
+	CHECK(sendfile(ends[1], fd, &end, 60) == 0 && sendfile(ends[1], fd, &at, 0) == 0);
+	check_io(&io, 0, 0, 2, 2);
+	CHECK(sendfile(fd, directory, NULL, 1) == -1 && errno == EINVAL);
+	check_io(&io, 0, 0, 1, 1);
+	CHECK_ERROR(EFAULT, SYS_sendfile, ends[1], fd, &unwritable, 9);
+	check_io(&io, 9, 9, 1, 1);
+
+	CHECK(sendfile(ends[0], fd, &at, 1) == -1 && errno == EBADF);
+	CHECK(sendfile(fd, ends[1], NULL, 1) == -1 && errno == EBADF);
+	CHECK(sendfile(ends[1], fd, &negative, 1) == -1 && errno == EINVAL);
+	CHECK_ERROR(EFAULT, SYS_sendfile, ends[1], fd, 8, 1);
+	check_io(&io, 0, 0, 0, 0);
 	close(ends[0]);
 	close(ends[1]);
+	close(directory);
+	close(fd);
+}
+
+/* copy_file_range() counts only if it finds something to copy. */
+static void test_copies(void)
+{
+	int fd = create(), ends[2];
+	int appends = open(check_file_name(), O_WRONLY | O_APPEND), directory = open("/", O_RDONLY);
+	char buf[256] = "";
+	long at = 50, end = 100;
+	struct io io = { 0 };
+
+	CHECK(write(fd, buf, 100) == 100 && !pipe(ends));
+	read_io(&io);
+	CHECK(syscall(SYS_copy_file_range, fd, &at, fd, &end, 20, 0) == 20);
+	check_io(&io, 20, 20, 1, 1);
+	CHECK_ERROR(EFAULT, SYS_copy_file_range, fd, &unwritable, fd, &end, 9, 0);
+	check_io(&io, 9, 9, 1, 1);
+
+	CHECK(syscall(SYS_copy_file_range, fd, &at, fd, &end, 0, 0) == 0);
+	at = 1000;
+	CHECK(syscall(SYS_copy_file_range, fd, &at, fd, &end, 20, 0) == 0);
+	at = 0;
+	CHECK_ERROR(EBADF, SYS_copy_file_range, fd, &at, -1, NULL, 1, 0);
+	CHECK_ERROR(EBADF, SYS_copy_file_range, fd, &at, appends, NULL, 1, 0);
+	CHECK_ERROR(EISDIR, SYS_copy_file_range, directory, &at, fd, NULL, 1, 0);
+	CHECK_ERROR(EINVAL, SYS_copy_file_range, fd, &at, ends[1], NULL, 1, 0);
+	CHECK_ERROR(EINVAL, SYS_copy_file_range, fd, &at, fd, &end, 1, 1 /* flags */);
+	CHECK_ERROR(EINVAL, SYS_copy_file_range, fd, &at, fd, &at, 1, 0);
+	CHECK_ERROR(EFAULT, SYS_copy_file_range, fd, 8, fd, &end, 1, 0);
+	check_io(&io, 0, 0, 0, 0);
+	close(ends[0]);
+	close(ends[1]);
+	close(appends);
+	close(directory);
 	close(fd);
 }
 
@@ -169,7 +220,7 @@ static void test_children(void)
 }
 
 static const struct test tests[] = {
-	TEST(calls), TEST(copies), TEST(threads), TEST(own), TEST(children), { 0 },
+	TEST(calls), TEST(sendfile), TEST(copies), TEST(threads), TEST(own), TEST(children), { 0 },
 };
 
 int main(int argc, char **argv)
