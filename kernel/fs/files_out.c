@@ -264,7 +264,8 @@ static void list_inode(struct mount *mount, struct inode *entry, const u32 *sum)
 	put_name("file", path);
 	put_text(" %o %llu\n", inode->mode & 0777, (unsigned long long)bytes);
 	list_data(inode, bytes);
-	put_text("sum %08x\n", sum ? *sum : sum_data(inode, bytes));
+	if (!list.failed)
+		put_text("sum %08x\n", sum ? *sum : sum_data(inode, bytes));
 }
 
 /* Lists what is at and below a place, but not in other mounts. */
@@ -363,11 +364,13 @@ void files_out_add(struct mount *mount, struct inode *entry)
 }
 
 /*
- * Reads the file without tree_lock, which all paths need. If it changes meanwhile, it no longer has
- * this checksum, and whoever has changed it adds it again.
+ * Reads the file without tree_lock, which all paths need. If another thread changes the file
+ * meanwhile, the entry has a wrong checksum. That thread's close() adds a right one, and
+ * closers_lock makes sure that it comes later: the host takes the last entry of a file.
  */
 static void add_closed(struct file *file)
 {
+	static DEFINE_MUTEX(closers_lock); /* taken before tree_lock */
 	struct inode *inode = entry_inode(file->inode);
 	bool wanted;
 	u32 sum;
@@ -377,10 +380,12 @@ static void add_closed(struct file *file)
 	mutex_unlock(&tree_lock);
 	if (!wanted)
 		return;
+	mutex_lock(&closers_lock);
 	sum = sum_data(inode, READ_ONCE(inode->size_bytes));
 	mutex_lock(&tree_lock);
 	list_change(file->mount, file->inode, &sum);
 	mutex_unlock(&tree_lock);
+	mutex_unlock(&closers_lock);
 }
 
 void files_out_close(struct file *file)

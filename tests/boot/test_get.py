@@ -142,6 +142,30 @@ def test_paths_are_found_while_a_file_is_read(builds, tmp_path):
     assert sum(map(int, rows)) < 100_000_000  # ns; reading takes 300 ms
 
 
+# The second writer is done while the first one, which shares a CPU with others, is in close().
+OVERTAKE = """\
+dd if=/dev/zero of=/tmp/large bs=1M count=8 2>/dev/null
+for i in 1 2 3; do taskset 1 sh -c 'while :; do :; done' & spinners="$spinners $!"; done
+taskset 2 sh -c 'while [ ! -e /tmp/closing ]; do sleep 0.01; done; sleep 0.1
+echo new >/host/large' & writer=$!
+taskset 1 sh -c 'exec 5>/host/large; cat /tmp/large >&5; : >/tmp/closing; exec 5>&-'
+wait $writer; kill $spinners; echo sum
+"""
+
+
+def test_last_change_comes_out(builds, tmp_path):
+    """If a file changes while close() reads it for an earlier writer, the host gets the change."""
+
+    def use(guest):
+        guest.expect(r"# ")
+        guest.send(f"cat >/tmp/overtake <<'END'\n{OVERTAKE}END\nsh /tmp/overtake\n")
+        guest.expect("sum\n")
+        wait_for(guest, tmp_path / "out/host/large", "new\n")
+        guest.send("exit\n")
+
+    assert run(builds, tmp_path, use, [], log="get_overtake.log", host="/host", smp=2).ok
+
+
 def test_no_files_after_a_panic(builds, tmp_path):
     result = run(builds, tmp_path, lambda guest: guest.sysrq("c"), ["/tmp"])
     assert result.verdict.panic and not result.got
