@@ -163,15 +163,16 @@ SELFTEST(sched, real_time_is_pulled)
 }
 
 /*
- * Both get time: the real-time thread at most its share, a quarter, and the other one the rest. Not
- * in each period: an emulator that the host stops may have lost most of the other one's share.
+ * Both get time: the real-time thread at most its share, a fortieth, and the other one the rest.
+ * Not in each period: an emulator that the host stops may have lost most of the other one's share.
+ * The first share is shorter than what a busy host lets the emulator run at a time.
  */
 SELFTEST(sched, real_time_is_throttled)
 {
 	cpumask_t cpus = BIT(smp_processor_id());
 
 	begin();
-	WRITE_ONCE(sched_rt_runtime_us, 10000);
+	WRITE_ONCE(sched_rt_runtime_us, 1000);
 	WRITE_ONCE(sched_rt_period_us, 40000);
 	start(0, spin_until_over, 50, cpus);
 	start(1, spin_until_over, 0, cpus);
