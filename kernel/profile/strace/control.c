@@ -91,19 +91,24 @@ static void set_off_since(u64 since_cycles)
 }
 
 /*
- * To switch off, first turns the hooks into NOPs, then leaves a note in each thread. So calls in
- * flight end as of the time of the switch, and the next call takes the slow path, which begins no
- * call while counting is off. A hook that had already begun can still leave a call in flight after
- * that. It ends in the same way, because the note stays until the thread follows it.
+ * To switch off, first leaves a note in each thread, then turns the hooks into NOPs; to switch on,
+ * the other way round. So calls in flight end as of the time of the switch, and the next call takes
+ * the slow path, which begins no call while counting is off. A hook that had already begun can
+ * still leave a call in flight after that. It ends in the same way, because the note stays until
+ * the thread follows it. While the hooks change, a CPU may find one of the two at the entry and at
+ * the end of a call changed, but not yet the other: nothing may begin then.
  */
 void strace_switch(bool on)
 {
 	poll_lock(&switching);
 	if (on != !strace_off_since_cycles) {
-		set_counts(on);
+		if (on)
+			set_counts(true);
 		set_off_since(on ? 0 : pf_max(os_cycles(), (u64)1));
-		if (!on)
+		if (!on) {
 			visit_tasks(NULL, strace_catch_up);
+			set_counts(false);
+		}
 	}
 	poll_unlock(&switching);
 }
