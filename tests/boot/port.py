@@ -153,7 +153,9 @@ def check_all(arch: str) -> None:
     chains = folded(legoprof("folded", path))
     burn = chains["burns;[sys_checksum];task_start;burn;syscall;sys_checksum;add_up_bytes"]
     assert 0.9 * busy.nr <= burn <= busy.nr
-    assert chains["spins;task_start;spin"] == spin.nr
+    # A sample of the first instruction of spin() has no task_start().
+    spins = sum(nr for chain, nr in chains.items() if re.fullmatch("spins;.*spin", chain))
+    assert 0.9 * spin.nr <= chains["spins;task_start;spin"] <= spins == spin.nr
     chains = folded(legoprof("folded", path, "--waits"))
     assert chains["dozes;task_start;doze;syscall;sys_sleep;sleep_for;schedule;[tick]"] > 900_000_000
     assert "consumes;task_start;consume;syscall;sys_get;sleep_for;schedule;[item]" in chains
