@@ -70,16 +70,17 @@ def keep_log(name: str, log: str) -> Path:
 def boot(arch: str, append: str = "", cpus: int = NR_CPUS) -> Path:
     """Boots the kernel in wall time. Returns the log, whose reports must add up."""
     kernel = build(arch, f"port-{arch}")
+    # Each boot has a name of its own, as several run at once. QEMU loses no byte to a file.
+    path = keep_log("_".join([arch, str(cpus), *re.findall(r"\w+", append)]), "")
     command = [
         *COMMANDS[arch].split(),
         *("-smp", str(cpus), "-m", "128M", "-display", "none", "-nodefaults", "-no-reboot"),
-        *("-serial", "stdio", "-kernel", str(kernel), "-append", append),
+        *("-serial", f"file:{path}", "-kernel", str(kernel), "-append", append),
     ]
     quiet = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
     done = subprocess.run(command, timeout=TIMEOUT_S, errors="replace", **quiet)
-    log = done.stdout.replace("\r\n", "\n")
-    # Each boot has a name of its own, as several run at once.
-    path = keep_log("_".join([arch, str(cpus), *re.findall(r"\w+", append)]), log)
+    log = path.read_text(errors="replace").replace("\r\n", "\n")
+    path.write_text(log)
     assert done.returncode == EXIT_CODES[arch], f"{log[-2000:]}{done.stderr}"
     assert report.check_log(log) == []
     return path
