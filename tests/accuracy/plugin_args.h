@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,14 +17,17 @@ struct plugin_number {
 
 /*
  * Ends an argument behind its name, and sets the number of this name, if the table has one. A row
- * without a name ends the table. Returns the value; without a value, an empty text.
+ * without a name ends the table. Returns the value. An argument without one ends QEMU.
  */
 static inline char *plugin_read_argument(char *arg, const struct plugin_number *numbers)
 {
-	char *value = arg + strcspn(arg, "=");
+	char *value = strchr(arg, '=');
 
-	if (*value)
-		*value++ = '\0';
+	if (!value) {
+		fprintf(stderr, "plugin: argument %s has no value\n", arg);
+		exit(1);
+	}
+	*value++ = '\0';
 	for (; numbers->name; numbers++) {
 		if (!strcmp(arg, numbers->name))
 			*numbers->value = strtoull(value, NULL, 0);

@@ -395,7 +395,7 @@ SELFTEST(heatmap, user_stacks)
 	EXPECT_EQ(trail.walk.truncated, PROFILE_STACK_TRUNCATED_USER_MEMORY);
 }
 
-/* What a walk knows of an address space is not believed after a change while it was not loaded. */
+/* A walk reads a stack again if it was unmapped while another address space was loaded. */
 SELFTEST(heatmap, user_stack_unmapped_while_away)
 {
 	struct mm *mm = mm_alloc(), *other = mm_alloc();

@@ -126,7 +126,7 @@ static void clear_errors(struct profile_syscall_table *table)
 	table->errors_full = false;
 }
 
-/* Tables that are not used, the last ones in front. They have rows, without calls. */
+/* A stack of tables that are not used. They have rows, without calls. */
 static struct profile_syscall_table *spares[STRACE_NR_SPARES];
 static u32 nr_spares;
 

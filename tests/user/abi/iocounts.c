@@ -18,7 +18,7 @@ static int create(void)
 struct io {
 	pid_t tid; /* 0: of the process */
 	long bytes_read, bytes_written, nr_reads, nr_writes;
-	/* What reading these counts has added to them: the next reading sees it. */
+	/* Reading these counts is a read itself, which the next reading counts. */
 	long own_bytes, nr_own;
 };
 
