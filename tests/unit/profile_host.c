@@ -258,7 +258,7 @@ struct profile_stack_walk os_stack_walk(const struct pt_regs *regs, u64 *pcs, u3
 		host_on_walk();
 	for (u32 i = 0; i < nr; i++) {
 		pcs[i] = i ? regs->callers[i - 1] : regs->pc;
-		hash = profile_stack_hash(hash, pcs[i]);
+		hash = profile_stack_mix(hash, pcs[i]);
 	}
 	return (struct profile_stack_walk){
 		.hash = hash,
@@ -276,7 +276,10 @@ static bool same_pcs(const u64 *pcs, const u64 *callers, u32 nr_callers)
 
 bool os_stack_matches_kernel(const struct pt_regs *regs, const u64 *pcs, u32 nr)
 {
-	host_user_regs = regs;
+	static struct pt_regs user_regs;
+
+	user_regs = *regs;
+	host_user_regs = &user_regs;
 	return nr == 1 + regs->nr_callers && same_pcs(pcs + 1, regs->callers, regs->nr_callers);
 }
 

@@ -13,6 +13,7 @@
 #include <lego/page.h>
 #include <lego/slab.h>
 #include <lego/smp.h>
+#include <lego/string.h>
 #include <profile/user_unwind.h>
 
 #define USER_MIN PAGE_SIZE
@@ -123,6 +124,25 @@ static bool is_user_code(u64 cr3, u64 addr)
 	return true;
 }
 
+/* Reads a frame. Returns why the chain ends there, or PROFILE_NR_STACK_TRUNCATIONS. */
+static enum profile_stack_truncation read_frame(u64 cr3, u64 fp, u64 *caller, u64 *ret)
+{
+	if (!read_user_word(cr3, fp, caller) || !read_user_word(cr3, fp + sizeof(u64), ret))
+		return PROFILE_STACK_TRUNCATED_USER_MEMORY;
+	if (likely(is_user_code(cr3, *ret)))
+		return PROFILE_NR_STACK_TRUNCATIONS;
+	return *caller || *ret ? PROFILE_STACK_TRUNCATED_USER_FRAME : PROFILE_STACK_WHOLE;
+}
+
+enum profile_stack_truncation stack_user_end(u64 fp)
+{
+	u64 caller, ret, cr3 = own_cr3();
+	enum profile_stack_truncation end = cr3 ? read_frame(cr3, fp, &caller, &ret) :
+						  PROFILE_STACK_TRUNCATED_USER_MEMORY;
+
+	return end == PROFILE_STACK_TRUNCATED_USER_MEMORY ? PROFILE_NR_STACK_TRUNCATIONS : end;
+}
+
 /*
  * A path: where a walk that did not only follow frame pointers found the return addresses on the
  * user's stack, and which. The same registers lead along the same path, as long as the words there
@@ -130,10 +150,18 @@ static bool is_user_code(u64 cr3, u64 addr)
  * instructions of the interrupted function.
  */
 #define LOG2_NR_STACK_PATHS 8
-#define STACK_PATH_SLOTS    22 /* so that the paths of a CPU fit into 64 KiB */
+#define STACK_PATH_SLOTS    22
+
+/* Where sp is in the direct map, during one generation of the TLB. */
+struct stack_place {
+	u64 generation; /* 0: not known */
+	const char *sp;
+};
 
 struct stack_path {
-	u64 pc, sp, fp;		     /* of its first function */
+	u64 pc, sp, fp; /* of its first function */
+	/* By color, as a few processes that take turns may have the same path. */
+	struct stack_place places[TLB_NR_COLORS];
 	bool needs_fp;		     /* else any fp leads along the path */
 	u8 nr;			     /* of functions, this one included; 0: no path */
 	u8 end;			     /* enum profile_stack_truncation */
@@ -164,19 +192,22 @@ static struct stack_path *stack_path_at(u64 pc, u64 sp)
 	return likely(paths) ? &paths[hash] : this_cpu_ptr(&only_stack_path[in_nmi()]);
 }
 
+static bool path_begins_at(const struct stack_path *path, u64 pc, u64 sp, u64 fp)
+{
+	return path->pc == pc && path->sp == sp && (path->fp == fp || !path->needs_fp);
+}
+
 /*
  * Returns the number of functions on the path, if it begins there, or 0. An NMI may change path->nr
  * afterwards.
  */
 static u32 path_from(const struct stack_path *path, u64 pc, u64 sp, u64 fp)
 {
-	return path->pc == pc && path->sp == sp && (path->fp == fp || !path->needs_fp) ?
-		       READ_ONCE(path->nr) :
-		       0;
+	return path_begins_at(path, pc, sp, fp) ? READ_ONCE(path->nr) : 0;
 }
 
 /* Returns whether the stack still leads along a path of nr functions to these callers. */
-static __always_inline bool path_leads_to(const struct stack_path *path, u32 nr, const u64 *pcs)
+static noinline bool path_leads_to(const struct stack_path *path, u32 nr, const u64 *pcs)
 {
 	const u16 *slot = path->slots, *end = slot + nr - 1;
 
@@ -241,6 +272,7 @@ static enum profile_stack_truncation enter_interrupted(struct user_frame *frame,
 /* Follows the frame pointer. */
 static enum profile_stack_truncation follow_frame(struct user_frame *frame, u64 *ret)
 {
+	enum profile_stack_truncation end;
 	u64 caller;
 
 	frame->needs_first_fp |= frame->has_first_fp;
@@ -251,10 +283,9 @@ static enum profile_stack_truncation follow_frame(struct user_frame *frame, u64 
 	if (!is_user_frame(frame->fp, frame->sp))
 		return frame->fp || !frame->has_caller ? PROFILE_STACK_TRUNCATED_USER_FRAME :
 							 PROFILE_STACK_WHOLE;
-	if (!read_words(frame, frame->fp, &caller, ret))
-		return PROFILE_STACK_TRUNCATED_USER_MEMORY;
-	if (unlikely(!is_user_code(frame->cr3, *ret)))
-		return caller || *ret ? PROFILE_STACK_TRUNCATED_USER_FRAME : PROFILE_STACK_WHOLE;
+	end = read_frame(frame->cr3, frame->fp, &caller, ret);
+	if (unlikely(end != PROFILE_NR_STACK_TRUNCATIONS))
+		return end;
 	frame->slot = frame->fp + sizeof(u64);
 	frame->sp = frame->fp + sizeof(struct stack_frame);
 	frame->fp = caller;
@@ -322,12 +353,13 @@ static enum profile_stack_truncation follow_frames(struct walker *walker,
 	if (!cr3)
 		return PROFILE_STACK_TRUNCATED_USER_MEMORY;
 	for (; is_user_frame(fp, low); has_caller = true) {
-		if (!read_user_word(cr3, fp, &caller) ||
-		    !read_user_word(cr3, fp + sizeof(u64), &ret))
-			return PROFILE_STACK_TRUNCATED_USER_MEMORY;
-		if (unlikely(!is_user_code(cr3, ret)))
-			return caller || ret ? PROFILE_STACK_TRUNCATED_USER_FRAME :
-					       PROFILE_STACK_WHOLE;
+		enum profile_stack_truncation end = read_frame(cr3, fp, &caller, &ret);
+
+		if (unlikely(end != PROFILE_NR_STACK_TRUNCATIONS)) {
+			if (end != PROFILE_STACK_TRUNCATED_USER_MEMORY)
+				walker->replayable = replayable;
+			return end;
+		}
 		if (!add_pc(walker, ret))
 			return PROFILE_STACK_TRUNCATED_DEPTH;
 		low = fp + sizeof(struct stack_frame);
@@ -376,18 +408,55 @@ static noinline enum profile_stack_truncation caller_matches_path(const struct p
 		       PROFILE_NR_STACK_TRUNCATIONS;
 }
 
+/* Remembers where sp is, if a walk has found its page. */
+static void note_place(struct stack_path *path)
+{
+	const struct stack_window *window = stack_window_of(path->sp);
+	struct stack_place *place = &path->places[window->generation % TLB_NR_COLORS];
+
+	WRITE_ONCE(place->generation, 0);
+	if (!is_window_of(window, path->sp))
+		return;
+	WRITE_ONCE(place->sp, (const char *)(path->sp + window->to_kernel));
+	WRITE_ONCE(place->generation, window->generation);
+}
+
+static noinline enum profile_stack_truncation
+find_path_again(const struct pt_regs *regs, struct stack_path *path, const u64 *pcs, u32 nr)
+{
+	u32 found = path_from(path, regs->rip, regs->rsp, regs->rbp);
+
+	if (regs->rip != *pcs)
+		return PROFILE_NR_STACK_TRUNCATIONS;
+	if (!found)
+		return caller_matches_path(regs, pcs, nr);
+	if (found != nr || !path_leads_to(path, found, pcs + 1))
+		return PROFILE_NR_STACK_TRUNCATIONS;
+	note_place(path);
+	return path->end;
+}
+
 enum profile_stack_truncation stack_matches_path(const struct pt_regs *regs, const u64 *pcs, u64 nr)
 {
-	const struct stack_path *path = stack_path_at(regs->rip, regs->rsp);
-	u32 found;
+	u64 generation = this_cpu_read(tlb_generation), nr_bytes;
+	struct stack_path *path = stack_path_at(regs->rip, regs->rsp);
+	const struct stack_place *place = &path->places[generation % TLB_NR_COLORS];
+	const char *sp = READ_ONCE(place->sp);
 
-	if (unlikely(regs->rip != *pcs))
-		return PROFILE_NR_STACK_TRUNCATIONS;
-	found = path_from(path, regs->rip, regs->rsp, regs->rbp);
-	if (unlikely(!found))
-		return caller_matches_path(regs, pcs, nr);
-	return found == nr && path_leads_to(path, found, pcs + 1) ? path->end :
-								    PROFILE_NR_STACK_TRUNCATIONS;
+	if (unlikely(!path_begins_at(path, regs->rip, regs->rsp, regs->rbp)) ||
+	    unlikely(path->nr != nr) || unlikely(place->generation != generation) ||
+	    unlikely(regs->rip != *pcs))
+		return find_path_again(regs, path, pcs, nr);
+	nr_bytes = PAGE_SIZE - (u64)sp % PAGE_SIZE;
+	for (s64 i = (s64)nr - 2; i >= 0; i--) {
+		u64 above = READ_ONCE(path->slots[i]);
+
+		if (unlikely(above >= nr_bytes)) /* behind the page, or changed by an NMI */
+			return find_path_again(regs, path, pcs, nr);
+		if (*(const u64 *)(sp + above) != pcs[i + 1])
+			return PROFILE_NR_STACK_TRUNCATIONS;
+	}
+	return path->end;
 }
 
 /* Adds the callers of a path of nr functions. Returns why the chain ends. */
@@ -437,6 +506,7 @@ static enum profile_stack_truncation follow_rules(struct walker *walker, const s
 			first_pc = pc;
 			first_sp = frame.sp;
 			path->nr = 0;
+			memset(path->places, 0, sizeof(path->places));
 			path->pc = first_pc;
 			path->sp = first_sp;
 			path->fp = frame.fp;

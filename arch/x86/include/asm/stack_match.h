@@ -53,8 +53,8 @@ static __always_inline const struct stack_frame *stack_frame_behind(const struct
 
 	if (regs->rip != *pcs)
 		return NULL;
-	for (const u64 *last = pcs + nr - 1; pcs != last;) {
-		if (frame->ret != *++pcs)
+	for (s64 i = 1 - (s64)nr; i; i++) {
+		if (frame->ret != pcs[nr + i])
 			return NULL;
 		frame = (const struct stack_frame *)frame->caller;
 	}
@@ -130,6 +130,12 @@ static __always_inline struct stack_window *stack_window_of(u64 addr)
 enum profile_stack_truncation stack_matches_path(const struct pt_regs *regs, const u64 *pcs,
 						 u64 nr);
 
+/*
+ * Returns why a chain ends at a frame that is_user_frame(), or PROFILE_NR_STACK_TRUNCATIONS if it
+ * goes on there, or if the frame cannot be read.
+ */
+enum profile_stack_truncation stack_user_end(u64 fp);
+
 /* The largest frame that a walk accepts. */
 #define USER_MAX_FRAME (1UL << 20) /* bytes */
 
@@ -152,7 +158,7 @@ static __always_inline enum profile_stack_truncation stack_matches_user(const st
 	if (unlikely(regs->rip != *pcs))
 		return PROFILE_NR_STACK_TRUNCATIONS;
 	if (nr == 1)
-		return is_user_frame(fp, low) ? PROFILE_NR_STACK_TRUNCATIONS :
+		return is_user_frame(fp, low) ? stack_user_end(fp) :
 						PROFILE_STACK_TRUNCATED_USER_FRAME;
 	do {
 		const struct stack_window *window = stack_window_of(fp);
@@ -177,8 +183,7 @@ static __always_inline enum profile_stack_truncation stack_matches_user(const st
 	} while (pcs != last);
 	if (!fp)
 		return PROFILE_STACK_WHOLE;
-	return is_user_frame(fp, low) ? PROFILE_NR_STACK_TRUNCATIONS :
-					PROFILE_STACK_TRUNCATED_USER_FRAME;
+	return is_user_frame(fp, low) ? stack_user_end(fp) : PROFILE_STACK_TRUNCATED_USER_FRAME;
 }
 
 #endif
