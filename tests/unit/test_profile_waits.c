@@ -387,6 +387,75 @@ static void test_waits_on_two_cpus_are_one_row(void **state)
 	assert_int_equal(only_row(NULL)->nr, 2);
 }
 
+static u32 nr_walks;
+
+static void count_walk(void)
+{
+	nr_walks++;
+}
+
+/* A new thread of proc waits for its CPU in a function. Returns how many walks this takes. */
+static u32 walks_of_new_thread(struct process *proc, unsigned int function)
+{
+	struct task thread = { .proc = proc };
+	static u32 tid = 100;
+
+	go_to(&thread, function);
+	host_tid = tid++;
+	profile_task_init(&thread);
+	profile_switch_out(&thread.profile, host_now);
+	host_now += 100;
+	nr_walks = 0;
+	host_on_walk = count_walk;
+	profile_switch_in(host_now);
+	host_on_walk = NULL;
+	profile_task_exit(&thread);
+	return nr_walks;
+}
+
+static void test_new_threads_are_compared_only(void **state)
+{
+	/* The first comparison finds where the user's registers are. */
+	walks_of_new_thread(&consumer_proc, 2);
+	walks_of_new_thread(&consumer_proc, 2);
+	profile_reset();
+	assert_int_equal(walks_of_new_thread(&consumer_proc, 2), 1);
+	assert_int_equal(walks_of_new_thread(&consumer_proc, 2), 0);
+	assert_int_equal(only_row(&consumer_proc)->nr, 2);
+	assert_int_equal(walks_of_new_thread(&consumer_proc, 3), 1);
+
+	/* Another program, or another name. */
+	host_code_map++;
+	assert_int_equal(walks_of_new_thread(&consumer_proc, 3), 1);
+	host_code_map--;
+	assert_int_equal(walks_of_new_thread(&consumer_proc, 3), 1);
+	strcpy(consumer_proc.comm, "renamed");
+	assert_int_equal(walks_of_new_thread(&consumer_proc, 3), 1);
+	strcpy(consumer_proc.comm, "consumer");
+}
+
+/* A process has the name and code of one that has ended, and its place in memory. */
+static void test_processes_have_records_of_their_own(void **state)
+{
+	static struct process proc = { .pid = 30, .comm = "shell" };
+
+	profile_process_init(&proc);
+	walks_of_new_thread(&proc, 2);
+	walks_of_new_thread(&proc, 2);
+	profile_reset();
+	assert_int_equal(walks_of_new_thread(&proc, 2), 1);
+	profile_process_exit(&proc);
+	profile_process_release(&proc);
+	proc.pid++;
+	profile_process_init(&proc);
+	assert_int_equal(walks_of_new_thread(&proc, 2), 0);
+	assert_int_equal(only_row(&proc)->nr, 1);
+	assert_int_equal(walks_of_new_thread(&proc, 2), 0);
+	assert_int_equal(only_row(&proc)->nr, 2);
+	profile_process_exit(&proc);
+	profile_process_release(&proc);
+}
+
 static void test_reset_drops_waits_and_wakers(void **state)
 {
 	const struct wait_row *row;
@@ -592,6 +661,8 @@ int main(void)
 		cmocka_unit_test_setup(test_accounts_of_the_machine, setup),
 		cmocka_unit_test_setup(test_a_parent_has_one_line, setup),
 		cmocka_unit_test_setup(test_addresses_have_a_file, setup),
+		cmocka_unit_test_setup(test_new_threads_are_compared_only, setup),
+		cmocka_unit_test_setup(test_processes_have_records_of_their_own, setup),
 		cmocka_unit_test_setup(test_switched_off, setup),
 	};
 

@@ -7,8 +7,8 @@
  * cycle.
  *
  * Records are in the store of each CPU (stack_store.h). A thread usually waits where it waited
- * before. So a cache leads to a recent record, and the thread's stack is compared with the record's
- * call chain, which is less work than walking the stack.
+ * before, or where another one of its program did. So a cache leads to a recent record, and the
+ * thread's stack is compared with the record's call chain, which is less work than walking it.
  */
 
 #include "store.h"
@@ -23,6 +23,7 @@ struct wait_key {
 	const struct wait_record *waker;
 	const char *name;
 	u64 addr;
+	u64 place;   /* see place_of(); not in the record */
 	u32 context; /* its lower half */
 };
 
@@ -90,22 +91,47 @@ static u64 name_hash(const char *name)
 	return name ? name - anchor : 0;
 }
 
-/* Slow path: the cached record does not match. Walks the stack and looks the chain up. */
-static pf_noinline struct wait_record *walk_wait(struct wait_cpu *w, const struct wait_key *key,
-						 const os_regs_t *regs, struct recent *recent)
+static bool is_waker_key(const struct wait_key *key)
 {
-	bool is_waker = (u8)(key->context >> 16) >= WAKER_THREAD;
+	return (u8)(key->context >> 16) >= WAKER_THREAD;
+}
+
+static u64 process_of(const struct wait_key *key, os_task_t *task)
+{
+	os_process_t *proc = is_waker_key(key) ? NULL : os_task_process(task);
+
+	return proc ? stack_process_number(proc) : 0;
+}
+
+/* Does the same as a walk of a stack that has the call chain of a record. */
+static struct profile_stack_walk copy_chain(const struct wait_record *rec, u64 *pcs)
+{
+	struct profile_stack_walk walk = { .counts = rec->context >> 32 };
+
+	for (u32 i = 0; i < rec->nr_kernel + rec->nr_user; i++) {
+		pcs[i] = rec->pcs[i];
+		walk.hash = profile_stack_mix(walk.hash, pcs[i]);
+	}
+	return walk;
+}
+
+/* Walks the stack, unless its chain is that of `same`, and looks the chain up. */
+static struct wait_record *look_up(struct wait_cpu *w, const struct wait_key *key,
+				   const os_regs_t *regs, struct recent *recent,
+				   const struct wait_record *same)
+{
+	bool is_waker = is_waker_key(key);
 	struct stack_log *log = log_for(w, is_waker);
 	struct wait_record *new = stack_log_new(log), *rec;
 	u32 depth = key->task_key ? WAIT_MAX_DEPTH : INTERRUPT_DEPTH;
-	struct profile_stack_walk walk = os_stack_walk(regs, new->pcs, depth);
+	struct profile_stack_walk walk = same ? copy_chain(same, new->pcs) :
+						os_stack_walk(regs, new->pcs, depth);
 	os_task_t *task = os_current_task();
-	os_process_t *proc = os_task_process(task);
 	u64 hash = walk.hash;
 
 	new->process = new->comm[0] = new->comm[1] = new->code_map = 0;
 	if (key->task_key) {
-		new->process = proc && !is_waker ? stack_process_number(proc) : 0;
+		new->process = process_of(key, task);
 		new->code_map = os_task_code_map(task);
 		os_task_comm(task, new->comm);
 	}
@@ -144,20 +170,80 @@ static pf_always_inline bool same_stack(const struct wait_record *rec, const os_
 				      rec->nr_user) == rec->truncated);
 }
 
-/* Returns the record of the running thread or of the interrupt, or NULL if there is no room. */
-static pf_always_inline struct wait_record *
-find_record(struct wait_cpu *w, struct wait_key key, const os_task_t *task, const os_regs_t *regs)
+static pf_always_inline bool matches(const struct wait_record *rec, const struct wait_key *key,
+				     const os_task_t *task, const os_regs_t *regs)
 {
-	u64 hash = profile_stack_hash(key.task_key + (u64)key.waker,
-				      key.context + key.addr + os_regs_sp(regs) % 4096);
-	struct recent *recent = &w->recent[hash >> (64 - LOG2_RECENT)];
+	return rec && rec->waker == key->waker && rec->name == key->name &&
+	       rec->addr == key->addr && (u32)rec->context == key->context &&
+	       same_stack(rec, task, regs);
+}
+
+/* Returns whether a thread has the name and code of the one whose record this is. */
+static bool is_of_program(const struct wait_record *rec, const os_task_t *task)
+{
+	u64 comm[2];
+
+	if (rec->code_map != os_task_code_map(task))
+		return false;
+	os_task_comm(task, comm);
+	return os_same_words(comm, rec->comm, 2);
+}
+
+/*
+ * Where the recent records of a thread are does not depend on the thread, but on its process and
+ * stack: a new one waits where others have waited.
+ */
+static pf_always_inline u64 place_of(os_task_t *task)
+{
+	const os_regs_t *regs = os_user_regs(task);
+
+	return (u64)os_task_profile(task)->process + (regs ? os_regs_sp(regs) : 0);
+}
+
+static pf_always_inline struct recent *recent_of(struct wait_cpu *w, const struct wait_key *key,
+						 const os_regs_t *regs)
+{
+	u64 hash = profile_stack_hash(key->place + (u64)key->waker,
+				      key->context + key->addr + os_regs_sp(regs) % 4096);
+
+	return &w->recent[hash >> (64 - LOG2_RECENT)];
+}
+
+/* Slow path: the recent record is that of another thread or chain. */
+static pf_noinline struct wait_record *find_slowly(struct wait_cpu *w, const struct wait_key *key,
+						   os_task_t *task, const os_regs_t *regs)
+{
+	struct recent *recent = recent_of(w, key, regs);
 	struct wait_record *rec = recent->rec;
 
-	if (pf_likely(recent->task_key == key.task_key && rec && rec->waker == key.waker &&
-		      rec->name == key.name && rec->addr == key.addr &&
-		      (u32)rec->context == key.context && same_stack(rec, task, regs)))
+	if (!recent->task_key || !key->task_key || !matches(rec, key, task, regs) ||
+	    !is_of_program(rec, task))
+		return look_up(w, key, regs, recent, NULL);
+	if (rec->process != process_of(key, task))
+		return look_up(w, key, regs, recent, rec);
+	recent->task_key = key->task_key;
+	return rec;
+}
+
+/* Returns the record of the running thread or of the interrupt, or NULL if there is no room. */
+static pf_always_inline struct wait_record *find_record(struct wait_cpu *w, struct wait_key key,
+							os_task_t *task, const os_regs_t *regs)
+{
+	struct recent *recent = recent_of(w, &key, regs);
+	struct wait_record *rec = recent->rec;
+
+	if (pf_likely(recent->task_key == key.task_key && matches(rec, &key, task, regs)))
 		return rec;
-	return walk_wait(w, &key, regs, recent);
+	return find_slowly(w, &key, task, regs);
+}
+
+/* Sets what is of the thread. regs: of the code that waits, or wakes. */
+static pf_always_inline void set_thread(struct wait_key *key, os_task_t *task,
+					const os_regs_t *regs, u32 kind)
+{
+	key->task_key = os_task_key(task);
+	key->place = place_of(task);
+	key->context = os_task_syscall(task, regs) | kind << 16;
 }
 
 pf_noinline void profile_thread_woken(os_task_t *thread)
@@ -176,10 +262,8 @@ pf_noinline void profile_thread_woken(os_task_t *thread)
 			return;
 	}
 	os_regs_here(&regs);
-	if (!os_irq_depth()) {
-		key.task_key = os_task_key(task);
-		key.context = os_task_syscall(task, &regs) | WAKER_THREAD << 16;
-	}
+	if (!os_irq_depth())
+		set_thread(&key, task, &regs, WAKER_THREAD);
 	if (begin_record(w, generation))
 		rec = find_record(w, key, task, &regs);
 	if (rec)
@@ -223,10 +307,8 @@ pf_noinline void profile_spun_for_lock(const char *name, u64 start)
 	flags = os_irq_save();
 	w = os_this_cpu_ptr(&os_local(wait_cpus));
 	os_regs_here(&regs);
-	if (!os_irq_depth()) {
-		key.task_key = os_task_key(task);
-		key.context = os_task_syscall(task, &regs) | WAIT_SPUN << 16;
-	}
+	if (!os_irq_depth())
+		set_thread(&key, task, &regs, WAIT_SPUN);
 	if (begin_record(w, generation))
 		rec = find_record(w, key, task, &regs);
 	count(w, rec, cycles, 0);
@@ -238,7 +320,7 @@ pf_noinline void profile_note_timer(void)
 {
 	u64 generation = pf_read_once(waits_generation);
 	os_task_t *task = os_current_task();
-	struct wait_key key = { .task_key = os_task_key(task) };
+	struct wait_key key = { 0 };
 	struct wait_record *rec;
 	struct wait_cpu *w;
 	unsigned long flags;
@@ -249,7 +331,7 @@ pf_noinline void profile_note_timer(void)
 	flags = os_irq_save();
 	w = os_this_cpu_ptr(&os_local(wait_cpus));
 	os_regs_here(&regs);
-	key.context = os_task_syscall(task, &regs) | TIMER_SET << 16;
+	set_thread(&key, task, &regs, TIMER_SET);
 	rec = begin_record(w, generation) ? find_record(w, key, task, &regs) : NULL;
 	if (rec)
 		rec->nr++;
@@ -263,7 +345,7 @@ pf_noinline void profile_wait_ended(u64 now)
 	os_task_t *task = os_current_task();
 	struct profile_task *pt = os_task_profile(task);
 	u64 generation = pf_read_once(waits_generation), since, start, woken;
-	struct wait_key key = { .task_key = os_task_key(task) };
+	struct wait_key key = { 0 };
 	struct wait_record *rec = NULL;
 	os_regs_t regs;
 
@@ -278,7 +360,8 @@ pf_noinline void profile_wait_ended(u64 now)
 	woken = start = pf_min(pf_max(pt->waits.out_cycles, since), now);
 	stack_collect_poll();
 	os_regs_here(&regs);
-	key.context = os_task_syscall(task, &regs) | WAIT_PREEMPTED << 16 | pt->waits.call_phase;
+	set_thread(&key, task, &regs, WAIT_PREEMPTED);
+	key.context |= pt->waits.call_phase;
 	pt->waits.nr_waits++;
 	if (pf_unlikely(pt->waits.ran_on != w)) {
 		pt->waits.nr_migrations += pt->waits.ran_on != NULL;
