@@ -146,6 +146,24 @@ static void test_threads_that_exit(void **state)
 	assert_null(one.profile.points.sums);
 }
 
+static void test_new_threads_go_on_with_a_table(void **state)
+{
+	int nr_allocated = host_nr_allocated;
+
+	for (u32 i = 0; i < 3; i++) {
+		run(&threads[0]);
+		work(10);
+		profile_task_exit(&threads[0]);
+		begin_task(&threads[0], &one);
+		assert_int_equal(host_nr_allocated, nr_allocated);
+		expect_of(&one, "work", 1 + i, 10 + 10 * i);
+	}
+	profile_process_exec(&one);
+	run(&threads[0]);
+	work(7);
+	expect_of(&one, "work", 1, 7);
+}
+
 /* Frees a thread that was never started, while another thread runs. */
 static void test_thread_that_never_ran(void **state)
 {
@@ -222,10 +240,26 @@ static void exit_first(void)
 	profile_task_exit(&threads[NR_THREADS - 1]);
 }
 
-/* Reports and resets release the lock between steps. A thread exits at each of these points. */
+static void replace_last(void)
+{
+	exit_last();
+	begin_task(&threads[0], &one);
+}
+
+static void replace_first(void)
+{
+	exit_first();
+	begin_task(&threads[NR_THREADS - 1], &one);
+}
+
+/*
+ * Reports and resets release the lock between steps. A thread exits at each of these points, or
+ * exits and a new one goes on with its table.
+ */
 static void test_exit_during_snapshot_or_reset(void **state)
 {
-	static void (*const events[])(void) = { exit_first, exit_last };
+	static void (*const events[])(void) = { exit_first, exit_last, replace_first,
+						replace_last };
 
 	host_on_lock = learn_off_lock;
 	off_time_total_ns(&points_off_time);
@@ -343,6 +377,7 @@ int main(void)
 		TEST(test_each_process_has_its_own),
 		TEST(test_pair_over_a_switch),
 		TEST(test_threads_that_exit),
+		TEST(test_new_threads_go_on_with_a_table),
 		TEST(test_thread_that_never_ran),
 		TEST(test_execve),
 		TEST(test_reset),

@@ -2,7 +2,8 @@
 /*
  * Keeps the sums of profile points for each process: cycles and number of pairs of each point. The
  * end of a pair adds to the sums of the current thread (hooks.h). A thread that
- * exits adds its sums to those of its process. A report adds the sums of the live threads to them.
+ * exits adds its sums to those of its process, or leaves its table to it, which the next new thread
+ * goes on with. A report adds the sums of the live threads to those of the process.
  *
  * A thread's table has an entry for each point, spaced like the points in their section. After
  * these is a second set of entries: the sums at the last reset, which reports subtract. The table
@@ -187,13 +188,19 @@ void points_task_init(os_task_t *task)
 
 	if (!pp || !table_bytes())
 		return;
-	table = os_zalloc(2 * table_bytes());
+	catch_up_process(pp);
+	pt->points.nr_resets = nr_resets;
+	table = pp->points.sums;
+	if (table) {
+		pp->points.sums = NULL;
+		pt->points.reading = reading.number; /* a report in progress has read it */
+	} else {
+		table = os_zalloc(2 * table_bytes());
+	}
 	if (table)
 		pt->points.offset = table_offset(table);
 	else
 		pp->points.nr_lost++;
-	catch_up_process(pp);
-	pt->points.nr_resets = nr_resets;
 }
 
 /* Adds one table to another, including the sums at the last reset. */
