@@ -98,15 +98,16 @@ def text_symbols(nm: list[NmSymbol]) -> list[Symbol]:
     ]
 
 
+def block(label: str, lines: Iterable[str], align: int = 4) -> list[str]:
+    return [f"\t.balign {align}", f"\t.globl {label}", f"{label}:", *lines]
+
+
 def render(table: list[Symbol]) -> str:
     """Returns the table as assembly."""
     name_offsets, at = [], 0
     for sym in table:
         name_offsets.append(at)
         at += len(sym.name.encode()) + 1
-
-    def block(label: str, lines: Iterable[str], align: int = 4) -> list[str]:
-        return [f"\t.balign {align}", f"\t.globl {label}", f"{label}:", *lines]
 
     out = ['\t.section .rodata.kallsyms, "a"']
     out += block("kallsyms_nr", [f"\t.long {len(table)}"])
@@ -138,6 +139,10 @@ class Elf:
             if vaddr <= addr < vaddr + filesz:
                 return offset + addr - vaddr
         sys.exit(f"kallsyms: nothing in the file is loaded at {addr:#x}")
+
+    def read(self, addr: int, count: int) -> bytes:
+        at = self.offset(addr)
+        return self.data[at : at + count]
 
     def u32s(self, addr: int, count: int) -> tuple[int, ...]:
         return struct.unpack_from(f"<{count}I", self.data, self.offset(addr)) if count else ()

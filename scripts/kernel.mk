@@ -39,17 +39,17 @@ stack-flags := $(if $(CONFIG_DEBUG_STACK),-fstack-protector-strong -mstack-prote
 	-fno-stack-protector)
 codegen-flags := -m64 -mcmodel=kernel -mno-red-zone -mgeneral-regs-only -mno-sse -mno-mmx -mno-avx \
 	-fno-pic -fno-pie -fno-strict-aliasing -fno-common $(stack-flags) \
-	-fno-asynchronous-unwind-tables -fno-unwind-tables -fno-delete-null-pointer-checks \
+	-fasynchronous-unwind-tables -fno-delete-null-pointer-checks \
 	-fcf-protection=none
-# With these flags, every function has a frame from its first instructions until it returns, so call
-# chains have no gaps. A function that ended in a tail call would be missing from the callee's
-# chains. The scheduler would put other instructions between those that make the frame. Partitioning
-# would give parts of a function their own symbols.
+# With these flags, every function has a frame when it calls another one, so call chains have no
+# gaps; scripts/frameless.py finds the instructions without one. A function that ended in a tail
+# call would be missing from the callee's chains. The scheduler would put other instructions between
+# those that make the frame. Partitioning would give parts of a function their own symbols.
 callchain-flags = $(if $(CONFIG_PROFILE_CALLCHAIN),-fno-omit-frame-pointer \
 	-mno-omit-leaf-frame-pointer \
 	$(if $(CONFIG_DEBUG_TAIL_CALLS),,-fno-optimize-sibling-calls) \
-	$(if $(findstring clang,$(cc-version)),-mllvm -enable-shrink-wrap=false,\
-	-fno-shrink-wrap -fno-schedule-insns2 -fno-reorder-blocks-and-partition))
+	$(if $(findstring clang,$(cc-version)),,-fno-schedule-insns2 \
+	-fno-reorder-blocks-and-partition))
 # Reserves five bytes at the start of each function, for a call: see scripts/function_places.py.
 function-flags = $(if $(CONFIG_PROFILE_FUNCTIONS),-fpatchable-function-entry=5 \
 	$(if $(findstring clang,$(cc-version)),,-fno-ipa-ra))
@@ -172,10 +172,11 @@ $(BUILD)/kernel/profile.o: $(profile-objs) $(objects-stamp)
 		--keep-global-symbol=print_profile_points $@
 
 $(vmlinux): $(linked-objs) $(linker-script) $(objects-stamp)
-$(vmlinux): scripts/kallsyms.py scripts/link-vmlinux scripts/function_places.py
+$(vmlinux): $(addprefix scripts/,kallsyms.py link-vmlinux frameless.py function_places.py)
 	$(if $(missing-kbuild),$(error no such file: $(missing-kbuild)))
 	$(call say,LD     ,$@)
 	$(Q)CC='$(CC)' LD='$(LD) $(kernel-ldflags)' NM='$(NM)' PYTHON='$(PYTHON)' \
+		FRAMELESS='$(CONFIG_PROFILE_CALLCHAIN)' \
 		FUNCTION_PLACES='$(CONFIG_PROFILE_FUNCTIONS)' \
 		scripts/link-vmlinux $@ $(linker-script) $(linked-objs)
 

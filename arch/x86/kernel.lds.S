@@ -118,10 +118,6 @@ SECTIONS
 	.bss : PHYS(.bss) {
 		__bss_start = .;
 		*(.bss .bss.* COMMON)
-		/* stacktrace.c: a bit for each 16 bytes of text, in words of 64 bits. */
-		. = ALIGN(8);
-		frameless_map = .;
-		. += (_etext - _text) / 1024 * 8 + 8;
 		. = ALIGN(PAGE);
 		__per_cpu_initial = .;
 		. += __per_cpu_end - __per_cpu_start;
@@ -136,7 +132,12 @@ SECTIONS
 	ASSERT(_etext - _text <= 0x100000, "the text is too large: double MAX_TEXT, also here")
 #endif
 
+	/* Not loaded: scripts/frameless.py reads it. */
+	.eh_frame 0 (INFO) : {
+		*(.eh_frame)
+	}
+
 	/DISCARD/ : {
-		*(.comment .eh_frame .note.gnu.property .note.GNU-stack)
+		*(.comment .note.gnu.property .note.GNU-stack)
 	}
 }

@@ -189,14 +189,25 @@ SELFTEST(heatmap, corrupt_stacks)
 }
 
 /*
- * Two functions. The first has no frame at its first two instructions and at its last one; the
- * second ends with a tail call.
+ * Two functions. The first has no frame at its first three instructions and at its last one; the
+ * second ends with a tail call. The directives say so, as the compiler does.
  */
 asm(".pushsection .text\n"
     ".type heatmap_test_code, @function\n"
     "heatmap_test_code:\n"
-    "nop; push %rbp; mov %rsp, %rbp; nop; pop %rbp; ret\n"
-    "pop %rbp; .byte 0xe9; .long do_syscall_64 - . - 4; nop; nop\n"
+    ".cfi_startproc\n"
+    "nop; push %rbp\n"
+    ".cfi_def_cfa_offset 16\n"
+    "mov %rsp, %rbp\n"
+    ".cfi_def_cfa_register %rbp\n"
+    "nop; pop %rbp\n"
+    ".cfi_def_cfa %rsp, 8\n"
+    "ret\n"
+    ".cfi_def_cfa %rbp, 16\n"
+    "pop %rbp\n"
+    ".cfi_def_cfa %rsp, 8\n"
+    ".byte 0xe9; .long do_syscall_64 - . - 4; nop; nop\n"
+    ".cfi_endproc\n"
     ".popsection");
 extern const u8 heatmap_test_code[];
 
@@ -207,6 +218,9 @@ SELFTEST(heatmap, functions_without_a_frame)
 	/* The frame of the caller is at stack[4]. */
 	stack[0] = BODY(middle);
 	stack[5] = BODY(recurse);
+	walk_fake(stack, start, (u64)&stack[4]); /* nop, before the frame */
+	EXPECT_EQ(trail.walk.nr_kernel, 3);
+	EXPECT_EQ(trail.pcs[1], BODY(middle));
 	walk_fake(stack, start + 1, (u64)&stack[4]); /* push */
 	EXPECT_EQ(trail.walk.nr_kernel, 3);
 	EXPECT_EQ(trail.pcs[1], BODY(middle));

@@ -20,6 +20,7 @@ SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 sys.path.insert(0, str(SCRIPTS))
 sys.dont_write_bytecode = not sys.pycache_prefix
 cpio = importlib.import_module("cpio")
+frameless = importlib.import_module("frameless")
 kallsyms = importlib.import_module("kallsyms")
 mkinitramfs = importlib.import_module("mkinitramfs")
 mktext = importlib.import_module("mktext")
@@ -90,6 +91,41 @@ def test_kallsyms_leaves_out_what_compilers_append() -> None:
 {BASE + 0x1040:x} T _etext
 """
     assert [s.name for s in symbols(nm)] == ["alloc@slab", "alloc@pipe", "free"]
+
+
+# The first path through early() needs no frame; asm() never makes one, framed_asm() does.
+FRAMELESS_SOURCE = """
+int count;
+void __attribute__((noinline)) other(void) { asm volatile("" ::: "memory"); }
+int early(int x) { if (x < count) return x + 1; other(); count = x; other(); return 0; }
+int two(int x, int y) { other(); return x + y; }
+asm(".type asm, @function; asm: nop; ret; "
+    ".type framed_asm, @function; framed_asm: push %rbp; mov %rsp, %rbp; leave; ret");
+"""
+
+
+def frameless_names(flags: str) -> list[str]:
+    """Compiles the source, and returns the functions of all ranges without a frame."""
+    Path("source.c").write_text(FRAMELESS_SOURCE)
+    options = ["-O2", "-fno-pic", "-mcmodel=kernel", "-fasynchronous-unwind-tables", *flags.split()]
+    options += ["-nostdlib", "-static", "-no-pie", "-fno-optimize-sibling-calls"]
+    bounds = f"--defsym=_stext={BASE:#x},--defsym=_etext={BASE + 4096:#x}"
+    options.append(f"-Wl,-e,0,-Ttext={BASE:#x},{bounds}")
+    subprocess.run(["gcc", *options, "source.c", "-o", "elf"], check=True)
+    nm = subprocess.run(["nm", "-ap", "elf"], capture_output=True, text=True, check=True).stdout
+    ranges = frameless.generate("elf", nm.splitlines())
+    table = symbols(nm)
+    return [[name for addr, name in table if addr <= start][-1] for start, _ in ranges]
+
+
+def test_frameless_finds_code_without_a_frame(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    framed = "-fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -fno-shrink-wrap"
+    assert frameless_names(f"{framed} -fno-schedule-insns2") == ["asm"]
+    assert frameless_names(framed) == ["asm", "early", "two"]  # instructions before MOV
+    assert frameless_names(f"{framed} -fno-schedule-insns2 -fshrink-wrap") == ["asm", "early"]
+    with pytest.raises(SystemExit, match="but pushed registers"):
+        frameless_names("-fomit-frame-pointer -fno-ipa-ra")
 
 
 def test_kallsyms_keeps_stext_where_no_function_is() -> None:

@@ -5,10 +5,10 @@
  * on the same stack; the walk ends otherwise. The samples and the events of the profilers use the
  * result. stacktrace_user.c continues in user code.
  *
- * At its first and last instructions, a function has no frame of its own. The return address is
- * then at the top of the stack or one word above, depending on the instruction. Compilers also omit
- * the frame in a leaf function without stack use, whatever the flags say. A map with a bit for each
- * 16 bytes of text has these functions.
+ * An interrupted function may have no frame yet, or no longer. The return address is then at the
+ * top of the stack or one word above, depending on the instruction. The instructions that make a
+ * frame, and RET, are known by their opcodes, all others from a table that is made from the
+ * compiler's call frame information (scripts/frameless.py).
  *
  * An interrupt or exception inside the kernel leaves a struct pt_regs between two frames. The walk
  * recognizes it by the return address of do_vector(), and continues with the interrupted code.
@@ -24,28 +24,31 @@
 #include <lego/mm.h>
 
 #define OPCODE_PUSH_RBP 0x55
-#define OPCODE_POP_RBP	0x5d
-#define OPCODE_LEAVE	0xc9
 #define OPCODE_RET	0xc3
-#define OPCODE_JMP	0xe9
-#define OPCODE_JMP_8	0xeb
 #define OPCODE_NOP	0x0f
 #define OPCODE_CALL	0xe8
 #define OPCODE_INT3	0xcc
 #define MOV_RSP_RBP	0xe58948 /* three bytes */
 
-#define CHUNK_SHIFT    4
-#define PROLOGUE_BYTES 40 /* a function with a frame makes it within its first 40 bytes */
+/* scripts/frameless.py: ranges of text, by start, minus KERNEL_VIRT. */
+extern const u32 frameless_nr;
+extern const struct frameless_range {
+	u32 start, end;
+} frameless_ranges[];
 
-#define MAP_BASE ((u64)_text)
-
-extern u64 frameless_map[]; /* from the linker script: a bit for each chunk of text */
-
-static __always_inline bool is_frameless(u64 pc)
+static bool is_frameless(u64 pc)
 {
-	u64 chunk = (pc - MAP_BASE) >> CHUNK_SHIFT;
+	u32 low = 0, high = frameless_nr, at = pc - KERNEL_VIRT;
 
-	return frameless_map[chunk / 64] >> chunk % 64 & 1;
+	while (low < high) {
+		u32 middle = (low + high) / 2;
+
+		if (frameless_ranges[middle].end <= at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < frameless_nr && frameless_ranges[low].start <= at;
 }
 
 static bool is_mov_rsp_rbp(const u8 *code)
@@ -54,58 +57,13 @@ static bool is_mov_rsp_rbp(const u8 *code)
 	       code[2] == MOV_RSP_RBP >> 16;
 }
 
-static bool has_prologue(const u8 *code, u64 size)
-{
-	for (u64 i = 0; i + 3 <= min(size, (u64)PROLOGUE_BYTES); i++) {
-		if (is_mov_rsp_rbp(code + i))
-			return true;
-	}
-	return false;
-}
-
-/* Marks the chunks that belong to this function alone. */
-static void mark_frameless(u64 start, u64 size)
-{
-	u64 first = ALIGN_UP(start - MAP_BASE, BIT(CHUNK_SHIFT)) >> CHUNK_SHIFT;
-	u64 end = (start + size - MAP_BASE) >> CHUNK_SHIFT;
-
-	for (u64 chunk = first; chunk < end; chunk++)
-		frameless_map[chunk / 64] |= BIT(chunk % 64);
-}
-
-void stack_walk_init(void)
-{
-	u64 start, size;
-
-	BUG_ON(MAP_BASE % BIT(CHUNK_SHIFT));
-	for (u64 pc = entry_marks.text_end; pc < (u64)_etext; pc = start + size) {
-		if (!kallsyms_lookup(pc, &start, &size))
-			break;
-		if (!has_prologue((const u8 *)start, size))
-			mark_frameless(start, size);
-	}
-	stack_paths_init();
-}
-
 /* Opcodes of instructions at which a function may have no frame. */
 static const bool is_edge[256] = {
-	[OPCODE_PUSH_RBP] = true, [OPCODE_RET] = true,	 [MOV_RSP_RBP & 0xff] = true,
-	[OPCODE_JMP] = true,	  [OPCODE_JMP_8] = true,
+	[OPCODE_PUSH_RBP] = true, [OPCODE_RET] = true,	[MOV_RSP_RBP & 0xff] = true,
 #ifdef CONFIG_PROFILE_FUNCTIONS
-	[OPCODE_NOP] = true,	  [OPCODE_CALL] = true,	 [OPCODE_INT3] = true,
+	[OPCODE_NOP] = true,	  [OPCODE_CALL] = true, [OPCODE_INT3] = true,
 #endif
 };
-
-/* Returns whether a jump leads to the start of another function. */
-static bool leaves(const u8 *jump)
-{
-	s32 near;
-	u64 target, start;
-
-	__builtin_memcpy(&near, jump + 1, sizeof(near));
-	target = (u64)jump + (*jump == OPCODE_JMP ? 5 + near : 2 + (s8)near);
-	return kallsyms_lookup(target, &start, NULL) && start == target;
-}
 
 /*
  * Returns where the return address is if the function has no frame at this instruction;
@@ -127,11 +85,6 @@ static noinline enum profile_stack_replay place_frameless(u64 pc, const u64 *wor
 	case MOV_RSP_RBP & 0xff:
 		if (is_mov_rsp_rbp(code))
 			return PROFILE_STACK_FRAMELESS_1;
-		break;
-	case OPCODE_JMP:
-	case OPCODE_JMP_8:
-		if ((code[-1] == OPCODE_POP_RBP || code[-1] == OPCODE_LEAVE) && leaves(code))
-			return PROFILE_STACK_FRAMELESS_0;
 		break;
 #ifdef CONFIG_PROFILE_FUNCTIONS
 	case OPCODE_NOP:

@@ -43,7 +43,4 @@ struct profile_stack_walk stack_walk_user(const struct pt_regs *regs, u64 *pcs, 
 					  u64 *full, u64 hash,
 					  enum profile_stack_replay replayable);
 
-/* Makes room for paths of walks. Process context; once, before the first walk. */
-void stack_paths_init(void);
-
 #endif

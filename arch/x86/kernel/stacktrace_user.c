@@ -173,7 +173,7 @@ static DEFINE_PER_CPU(struct stack_path *, stack_paths);      /* NULL: only the 
 static DEFINE_PER_CPU(struct stack_path[2], only_stack_path); /* outside and inside an NMI */
 
 /* If the paths took more than a 64th of the memory, each CPU has only one. */
-void stack_paths_init(void)
+void stack_walk_init(void)
 {
 	u64 bytes = sizeof(struct stack_path) << LOG2_NR_STACK_PATHS;
 	unsigned int cpu;

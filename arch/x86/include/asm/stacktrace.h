@@ -11,10 +11,7 @@
 #include <lego/sched.h>
 #include <profile/stack_walk.h>
 
-/*
- * Once, before the first walk: finds out which functions have no frame, and makes room for paths.
- * Process context.
- */
+/* Once, before the first walk: makes room for paths of user code. Process context. */
 void stack_walk_init(void);
 
 /*
