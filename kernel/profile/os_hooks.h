@@ -17,7 +17,8 @@
  *								formats are checked then
  *
  * os_current_profile() and os_off_cycles() are macros that may use the task structure.
- * <profile/syscall.h> expands them, so it is included where that structure is complete.
+ * <profile/syscall.h> and DEFINE_PROFILE_POINT_SLEEPS() expand them, so that structure is complete
+ * there.
  */
 
 #include "base.h"

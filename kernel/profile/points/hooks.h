@@ -17,7 +17,7 @@
  *	profile_point_leave(flush);
  *
  * A point defined by DEFINE_PROFILE_POINT_SLEEPS(name) is for sections that may sleep. It measures
- * CPU time, too. Process context only.
+ * CPU time, too. Process context only; the task structure must be complete there (os_hooks.h).
  *
  * For a section that ends on another stack, but on the same CPU and with interrupts off:
  *
@@ -70,8 +70,8 @@ struct profile_points_process {
 struct profile_point_sums {
 	/* A histogram from bucket 2^0 on (histogram.h). First, so indexing needs no offset. */
 	u64 nr_log2[PROFILE_POINT_BUCKETS];
-	u64 cycles;	  /* of all pairs */
-	u64 oncpu_cycles; /* of all pairs, DEFINE_PROFILE_POINT_SLEEPS only */
+	u64 cycles;	/* of all pairs */
+	u64 off_cycles; /* the part off a CPU, DEFINE_PROFILE_POINT_SLEEPS only */
 	u64 nr_backwards;
 	u64 nr_migrated;
 	u64 nr_unmatched; /* leaves without a start */
@@ -127,7 +127,7 @@ extern os_key_t profile_points_key;
 
 struct profile_time {
 	u64 cycles;	/* 0: none */
-	u64 off_cycles; /* profile_off_cycles(); points that sleep only */
+	u64 off_cycles; /* os_off_cycles(); points that sleep only */
 };
 
 /* os_cpu() << PROFILE_CPU_SHIFT. */
@@ -135,12 +135,6 @@ OS_DECLARE_PER_CPU(u64, profile_cpu_bits);
 
 /* Prints the table of points alone; the name is LegoOS's. Same contexts as profile_report(). */
 void print_profile_points(void);
-
-/*
- * Returns how long the current task has been off a CPU, in cycles since any fixed moment. Process
- * context.
- */
-u64 profile_off_cycles(void);
 
 /*
  * Slow path of a pair's end: its length is a new minimum or maximum, or is not valid (see
@@ -182,59 +176,65 @@ static pf_always_inline u64 profile_point_begin(const struct profile_point *poin
  * that went back, a reset since its start) reads as longer than the longest one so far, so one
  * compare finds it. The trace events of a pair are recorded outside of the measured time.
  */
-#define __PROFILE_POINT_CODE(name, sleeps_)                                                       \
-	static OS_DEFINE_PER_CPU(struct profile_point_cpu, __PROFILE_POINT_CPU(name)) =           \
-		OS_EACH_CPU({ .min_cycles = ~0ull });                                             \
-	static struct profile_point __PROFILE_POINT(name);                                        \
-	static pf_always_inline pf_unused struct profile_time __PROFILE_BEGIN(name)(void)         \
-	{                                                                                         \
-		struct profile_time t;                                                            \
-                                                                                                  \
-		t.cycles = 0;                                                                     \
-		if (pf_unlikely(os_key_on(&__PROFILE_POINT(name).key))) {                         \
-			u64 cpu_bits = os_this_cpu_read(os_local(profile_cpu_bits));              \
-                                                                                                  \
-			if (sleeps_)                                                              \
-				t.off_cycles = profile_off_cycles();                              \
-			t.cycles = profile_point_begin(&__PROFILE_POINT(name), cpu_bits);         \
-		}                                                                                 \
-		return t;                                                                         \
-	}                                                                                         \
-	static pf_always_inline pf_unused void __PROFILE_END(name)(struct profile_time * t)       \
-	{                                                                                         \
-		u64 start = t->cycles, cycles, off = 0, task;                                     \
-                                                                                                  \
-		if (pf_likely(!os_key_on(&__PROFILE_POINT(name).key)))                            \
-			return;                                                                   \
-		cycles = os_this_cpu_plus(os_local(profile_cpu_bits), os_clock_end()) - start;    \
-		if (sleeps_)                                                                      \
-			off = profile_off_cycles() - t->off_cycles;                               \
-		t->cycles = 0;                                                                    \
-		if (pf_unlikely(os_this_cpu_below(os_local(__PROFILE_POINT_CPU(name)).max_cycles, \
-						  cycles)) ||                                     \
-		    pf_unlikely(os_this_cpu_above(os_local(__PROFILE_POINT_CPU(name)).min_cycles, \
-						  cycles)) ||                                     \
-		    (sleeps_ && pf_unlikely(off > cycles))) {                                     \
-			os_call_with(profile_point_end_slow, &__PROFILE_POINT(name), start,       \
-				     cycles, off);                                                \
-			return;                                                                   \
-		}                                                                                 \
-		/* First, as it takes longest, and the fence of the next pair waits for it. */    \
-		os_this_cpu_inc(                                                                  \
-			os_local(__PROFILE_POINT_CPU(name)).sums.nr_log2[pf_log2(cycles, 0)]);    \
-		os_this_cpu_add(os_local(__PROFILE_POINT_CPU(name)).sums.cycles, cycles);         \
-		if (sleeps_)                                                                      \
-			os_this_cpu_add(os_local(__PROFILE_POINT_CPU(name)).sums.oncpu_cycles,    \
-					cycles - off);                                            \
-		task = os_this_cpu_read(os_local(profile_points_offset));                         \
-		os_add(__PROFILE_POINT_TASK(&__PROFILE_POINT(name), task)->cycles, cycles);       \
-		/* Keeps GCC from computing the address of both in another instruction. */        \
-		asm("" : "+r"(task));                                                             \
-		os_add(__PROFILE_POINT_TASK(&__PROFILE_POINT(name), task)->nr, 1);                \
+#define __PROFILE_POINT_CODE(name, sleeps_, off_now)                                               \
+	static OS_DEFINE_PER_CPU(struct profile_point_cpu, __PROFILE_POINT_CPU(name)) =            \
+		OS_EACH_CPU({ .min_cycles = ~0ull });                                              \
+	static struct profile_point __PROFILE_POINT(name);                                         \
+	static pf_always_inline pf_unused struct profile_time __PROFILE_BEGIN(name)(void)          \
+	{                                                                                          \
+		struct profile_time t;                                                             \
+                                                                                                   \
+		t.cycles = 0;                                                                      \
+		if (pf_unlikely(os_key_on(&__PROFILE_POINT(name).key))) {                          \
+			u64 cpu_bits = os_this_cpu_read(os_local(profile_cpu_bits));               \
+                                                                                                   \
+			if (sleeps_)                                                               \
+				t.off_cycles = off_now;                                            \
+			t.cycles = profile_point_begin(&__PROFILE_POINT(name), cpu_bits);          \
+		}                                                                                  \
+		return t;                                                                          \
+	}                                                                                          \
+	static pf_always_inline pf_unused void __PROFILE_END(name)(struct profile_time * t)        \
+	{                                                                                          \
+		u64 start, cycles, off = 0, task;                                                  \
+                                                                                                   \
+		if (pf_likely(!os_key_on(&__PROFILE_POINT(name).key)))                             \
+			return;                                                                    \
+		/* Keeps the start of a long section in memory, not in registers. */               \
+		if (sleeps_)                                                                       \
+			asm("" : "+m"(*t));                                                        \
+		start = t->cycles;                                                                 \
+		cycles = os_this_cpu_plus(os_local(profile_cpu_bits), os_clock_end()) - start;     \
+		if (sleeps_)                                                                       \
+			off = (off_now)-t->off_cycles;                                             \
+		if (pf_unlikely(os_this_cpu_below(os_local(__PROFILE_POINT_CPU(name)).max_cycles,  \
+						  cycles)) ||                                      \
+		    pf_unlikely(os_this_cpu_above(os_local(__PROFILE_POINT_CPU(name)).min_cycles,  \
+						  cycles)))                                        \
+			goto slow;                                                                 \
+		if (sleeps_ && pf_unlikely(off)) {                                                 \
+			if (pf_unlikely(off > cycles))                                             \
+				goto slow;                                                         \
+			os_this_cpu_add(os_local(__PROFILE_POINT_CPU(name)).sums.off_cycles, off); \
+		}                                                                                  \
+		/* First, as it takes longest, and the fence of the next pair waits for it. */     \
+		os_this_cpu_inc(                                                                   \
+			os_local(__PROFILE_POINT_CPU(name)).sums.nr_log2[pf_log2(cycles, 0)]);     \
+		os_this_cpu_add(os_local(__PROFILE_POINT_CPU(name)).sums.cycles, cycles);          \
+		task = os_this_cpu_read(os_local(profile_points_offset));                          \
+		os_add(__PROFILE_POINT_TASK(&__PROFILE_POINT(name), task)->cycles, cycles);        \
+		/* Keeps GCC from computing the address of both in another instruction. */         \
+		asm("" : "+r"(task));                                                              \
+		os_add(__PROFILE_POINT_TASK(&__PROFILE_POINT(name), task)->nr, 1);                 \
+		t->cycles = 0;                                                                     \
+		return;                                                                            \
+slow:                                                                                              \
+		os_call_with(profile_point_end_slow, &__PROFILE_POINT(name), start, cycles, off);  \
+		t->cycles = 0;                                                                     \
 	}
 
-#define __DEFINE_PROFILE_POINT(name_, sleeps_)                                                  \
-	__PROFILE_POINT_CODE(name_, sleeps_)                                                    \
+#define __DEFINE_PROFILE_POINT(name_, sleeps_, off_now)                                         \
+	__PROFILE_POINT_CODE(name_, sleeps_, off_now)                                           \
 	static struct profile_point __PROFILE_POINT(name_) pf_used pf_section("profile_points") \
 		pf_aligned(8) = {                                                               \
 			/* aligned, or the compiler may leave gaps in the array */              \
@@ -243,8 +243,9 @@ static pf_always_inline u64 profile_point_begin(const struct profile_point *poin
 			.sleeps = sleeps_,                                                      \
 		};
 
-#define DEFINE_PROFILE_POINT(name)	  __DEFINE_PROFILE_POINT(name, false)
-#define DEFINE_PROFILE_POINT_SLEEPS(name) __DEFINE_PROFILE_POINT(name, true)
+#define DEFINE_PROFILE_POINT(name) __DEFINE_PROFILE_POINT(name, false, 0)
+#define DEFINE_PROFILE_POINT_SLEEPS(name) \
+	__DEFINE_PROFILE_POINT(name, true, os_off_cycles(os_current_profile()))
 
 #define PROFILE_POINT_TIME(name) \
 	struct profile_time __PROFILE_TIME(name) pf_unused = { .cycles = 0 };

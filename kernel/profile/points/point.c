@@ -26,7 +26,7 @@
 #define RESET_TRIES	   4
 
 /* An ordinary point, but without a name, so that no report shows it. */
-__PROFILE_POINT_CODE(calibration, false)
+__PROFILE_POINT_CODE(calibration, false, 0)
 static struct profile_point __PROFILE_POINT(calibration) pf_used pf_section("profile_points")
 	pf_aligned(8) = {
 		.cpu = &__PROFILE_POINT_CPU(calibration),
@@ -51,11 +51,6 @@ struct calibration {
 
 static u64 empty_pairs_cycles;	  /* the cost of CALIBRATION_PAIRS empty pairs */
 static u64 empty_readings_cycles; /* the part of it that is inside their measured time */
-
-u64 profile_off_cycles(void)
-{
-	return os_off_cycles(os_current_profile());
-}
 
 /* Returns how many cycles of a pair that ended at `end` came after the reset, and so count. */
 static u64 cycles_since(u64 reset, u64 end, u64 cycles)
@@ -120,8 +115,7 @@ void profile_point_end_slow(struct profile_point *point, u64 start, u64 cycles, 
 	 * pair.
 	 */
 	off_cycles = (s64)off_cycles < 0 ? 0 : pf_min(off_cycles, cycles);
-	if (point->sleeps)
-		os_this_cpu_add(os_local(*c).sums.oncpu_cycles, cycles - off_cycles);
+	os_this_cpu_add(os_local(*c).sums.off_cycles, off_cycles);
 	task = __PROFILE_POINT_TASK(point, os_this_cpu_read(os_local(profile_points_offset)));
 	os_add(task->cycles, cycles);
 	os_add(task->nr, 1);
@@ -393,7 +387,7 @@ static void add_up(const struct profile_point *point, struct profile_point_cpu *
 		const struct profile_point_sums *sums = &c->sums, *base = &c->base;
 
 		all->sums.cycles += pf_read_once(sums->cycles) - base->cycles;
-		all->sums.oncpu_cycles += pf_read_once(sums->oncpu_cycles) - base->oncpu_cycles;
+		all->sums.off_cycles += pf_read_once(sums->off_cycles) - base->off_cycles;
 		all->sums.nr_backwards += pf_read_once(sums->nr_backwards) - base->nr_backwards;
 		all->sums.nr_migrated += pf_read_once(sums->nr_migrated) - base->nr_migrated;
 		all->sums.nr_unmatched += pf_read_once(sums->nr_unmatched) - base->nr_unmatched;
@@ -433,7 +427,8 @@ static void make_entry(struct point_entry *entry, const struct profile_point *po
 	if (!entry->nr)
 		return;
 	entry->net_ns = os_cycles_to_ns(net_cycles(all.sums.cycles, entry->nr));
-	entry->oncpu_ns = os_cycles_to_ns(pf_min(all.sums.oncpu_cycles, all.sums.cycles));
+	entry->oncpu_ns =
+		os_cycles_to_ns(all.sums.cycles - pf_min(all.sums.off_cycles, all.sums.cycles));
 	entry->min_ns = os_cycles_to_ns(pf_min(all.min_cycles, all.max_cycles));
 	entry->max_ns = os_cycles_to_ns(all.max_cycles);
 	h = (struct histogram){ all.sums.nr_log2, PROFILE_POINT_BUCKETS, 0, all.max_cycles };
