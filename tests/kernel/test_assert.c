@@ -268,7 +268,7 @@ SELFTEST(assert, inode_put_too_often)
 #ifdef CONFIG_PROFILE_STRACE
 SELFTEST(assert, system_calls)
 {
-	const struct profile_syscall_row wrong = { .nr = 1, .nr_calls = 1, .nr_errors = 2 };
+	struct profile_syscall_row wrong = { .nr = 1, .nr_calls = 1, .nr_errors = 2 };
 	struct profile_syscall_sum sum = { 0 };
 	unsigned long flags;
 

@@ -90,6 +90,27 @@ static void test_grandchildren(void **state)
 	assert_int_equal(system_snap.entries[0].nr_calls, 3);
 }
 
+/* A reset of one process takes its children from its own tables only. */
+static void test_reset_keeps_gone(void **state)
+{
+	start(&child, 2, &child_task);
+	host_current = &child_task;
+	host_call(3, 5, -ENOENT);
+	wait_for_child();
+	strace_reset_process(&proc.profile);
+	entry_of(0);
+	assert_int_equal(snap.nr_children, 0);
+	assert_int_equal(snap.children.nr_calls, 0);
+	strace_snapshot_system(&snap, &system_snap);
+	assert_int_equal(find_entry(3)->nr_calls, 1);
+	assert_int_equal(system_snap.entries[0].nr_threads, 1);
+	assert_int_equal(system_snap.entries[0].nr_errors, 1);
+	strace_reset();
+	strace_snapshot_system(&snap, &system_snap);
+	assert_int_equal(system_snap.entries[0].nr_threads, 0);
+	assert_int_equal(system_snap.entries[0].nr_calls, 0);
+}
+
 /* A zombie keeps its table, and is not in reports of live processes. */
 static void test_zombie(void **state)
 {
@@ -259,6 +280,7 @@ int main(void)
 		TEST(test_before_exec_adds_up),
 		TEST(test_children_waited_for),
 		TEST(test_grandchildren),
+		TEST(test_reset_keeps_gone),
 		TEST(test_zombie),
 		TEST(test_system_sums_add_up),
 		TEST(test_more_processes_than_rows),

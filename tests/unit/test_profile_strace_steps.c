@@ -2,7 +2,7 @@
 /*
  * Tests reports, resets and switches, which work in steps and release the lock in between. For each
  * n, an event happens when the lock is taken for the n-th time: a thread exits or starts, or a
- * process calls execve, is reset or is released. Each call must count once.
+ * process calls execve, is reset, is waited for or is released. Each call must count once.
  */
 #include "strace_unit.h"
 
@@ -16,7 +16,7 @@ static struct process young;
 static struct strace_system_snapshot system_snap;
 static int countdown;
 static void (*event)(void);
-static bool has_exited, has_young_task, has_young, is_gone;
+static bool has_exited, has_young_task, has_young, was_waited_for, is_gone;
 
 static void on_lock(os_lock_t *lock)
 {
@@ -37,7 +37,7 @@ static void start_all(void)
 		}
 	}
 	host_current = &task;
-	has_exited = has_young_task = has_young = is_gone = false;
+	has_exited = has_young_task = has_young = was_waited_for = is_gone = false;
 }
 
 static void end_all(void)
@@ -50,7 +50,7 @@ static void end_all(void)
 		if (i == 1 && is_gone)
 			continue;
 		for (int k = 0; k < NR_THREADS; k++) {
-			if (i != 1 || k != 1 || !has_exited)
+			if (i != 1 || (!was_waited_for && (k != 1 || !has_exited)))
 				exit_task(&tasks[i][k]);
 		}
 		profile_process_release(&procs[i]);
@@ -79,6 +79,42 @@ static void release_one(void)
 	is_gone = true;
 	for (int k = 0; k < NR_THREADS; k++)
 		exit_task(&tasks[1][k]);
+	profile_process_release(&procs[1]);
+}
+
+/* Ends all threads of a process, and lets another one wait for it. It is released later. */
+static void wait_for_one(struct task *waiter)
+{
+	was_waited_for = true;
+	for (int k = 0; k < NR_THREADS; k++)
+		exit_task(&tasks[1][k]);
+	procs[1].profile.has_ended = true;
+	host_current = waiter;
+	profile_process_waited(&procs[1]);
+	host_current = &task;
+}
+
+static void wait_older(void)
+{
+	wait_for_one(&tasks[0][0]);
+}
+
+static void wait_younger(void)
+{
+	wait_for_one(&tasks[2][0]);
+}
+
+/* The waiter is reset, which has no calls of its own. */
+static void wait_and_reset(void)
+{
+	wait_for_one(&task);
+	strace_reset_process(&proc.profile);
+}
+
+static void wait_and_release(void)
+{
+	wait_younger();
+	is_gone = true;
 	profile_process_release(&procs[1]);
 }
 
@@ -113,7 +149,8 @@ static void make_process(void)
 }
 
 static void (*const events[])(void) = {
-	exit_one, release_one, exec_one, make_thread, make_process,
+	exit_one,   release_one,  exec_one,	  make_thread,	    make_process,
+	wait_older, wait_younger, wait_and_reset, wait_and_release,
 };
 
 /* Runs fn with each event at each time that fn takes the lock. */
@@ -161,6 +198,12 @@ static void test_system(void **state)
 	at_each_lock(look_at_system, expect_all_once);
 }
 
+static bool ends_process(void (*fn)(void))
+{
+	return fn == release_one || fn == wait_older || fn == wait_younger ||
+	       fn == wait_and_reset || fn == wait_and_release;
+}
+
 static void look_at_process(void)
 {
 	strace_snapshot_process(&procs[1].profile, &snap);
@@ -177,9 +220,9 @@ static void expect_process(void)
 
 static void test_process(void **state)
 {
-	/* Leaves out release_one: callers keep the process from being released. */
+	/* Callers keep the process from being waited for and released. */
 	for (u32 i = 0; i < ARRAY_SIZE(events); i++) {
-		for (int at = 0; at < 12 && events[i] != release_one; at++) {
+		for (int at = 0; at < 12 && !ends_process(events[i]); at++) {
 			start_all();
 			event = events[i];
 			countdown = at;
@@ -210,7 +253,8 @@ static void look_at_each(void)
 
 static void expect_each(void)
 {
-	assert_true(nr_seen == 1 + NR_PROCESSES || (is_gone && nr_seen == NR_PROCESSES) ||
+	assert_true(nr_seen == 1 + NR_PROCESSES ||
+		    ((is_gone || was_waited_for) && nr_seen == NR_PROCESSES) ||
 		    (has_young && nr_seen == 2 + NR_PROCESSES));
 }
 

@@ -46,6 +46,9 @@ void strace_reset_process(struct profile_process *pp)
 	unsigned long flags = os_lock(&lists_lock);
 
 	strace_catch_up_process(pp);
+	/* The table of all processes keeps the calls of those that are gone. */
+	strace_read_children(pp);
+	strace_sum_fold(&strace_gone, &pp->strace.children);
 	strace_reset_sums(pp);
 	os_unlock(&lists_lock, flags);
 	visit_tasks(pp, strace_catch_up);

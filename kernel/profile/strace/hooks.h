@@ -120,6 +120,8 @@ struct profile_strace_process {
 	struct profile_syscall_sum before;   /* calls before the last execve */
 	struct profile_syscall_sum children; /* calls of children waited for and their children */
 	u32 nr_children;
+	u32 reading;  /* the number of the last report that has read children */
+	bool is_gone; /* it was waited for: its calls are in its parent's children */
 	u32 nr_accumulated_threads;
 	u64 off_base_ns;      /* for how long counting had been off when its table began */
 	u32 nr_resets;	      /* the generation of its counters */

@@ -69,6 +69,19 @@ void strace_task_exit(struct profile_task *pt)
 	pt->strace.index = strace_no_rows;
 }
 
+/* Moves all calls of a process that is gone. Nothing is left to move at a second time. */
+static void move_calls(struct profile_process *pp, struct profile_syscall_sum *to)
+{
+	if (!pp->strace.is_gone) {
+		strace_read_process(pp);
+		strace_nr_gone++;
+	}
+	pp->strace.is_gone = true;
+	strace_sum_fold(to, &pp->strace.before);
+	strace_sum_fold(to, &pp->strace.exited);
+	strace_sum_fold(to, &pp->strace.children);
+}
+
 void profile_process_waited(os_process_t *child)
 {
 	struct profile_process *pp = os_process_profile(child);
@@ -80,9 +93,8 @@ void profile_process_waited(os_process_t *child)
 	flags = os_lock(&lists_lock);
 	strace_catch_up_process(parent);
 	strace_catch_up_process(pp);
-	strace_sum_add(&parent->strace.children, &pp->strace.before);
-	strace_sum_add(&parent->strace.children, &pp->strace.exited);
-	strace_sum_fold(&parent->strace.children, &pp->strace.children);
+	strace_read_children(parent);
+	move_calls(pp, &parent->strace.children);
 	parent->strace.nr_children += pp->strace.nr_children + 1;
 	os_unlock(&lists_lock, flags);
 }
@@ -90,9 +102,5 @@ void profile_process_waited(os_process_t *child)
 void strace_process_release(struct profile_process *pp)
 {
 	strace_catch_up_process(pp);
-	strace_read_process(pp);
-	strace_sum_fold(&strace_gone, &pp->strace.before);
-	strace_sum_fold(&strace_gone, &pp->strace.exited);
-	strace_sum_free(&pp->strace.children);
-	strace_nr_gone++;
+	move_calls(pp, &strace_gone);
 }

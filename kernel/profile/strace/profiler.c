@@ -110,7 +110,6 @@ static int write_process(const char *text, os_process_t *proc)
 static void summarize_calls(os_process_t *proc, struct report_summary *summary)
 {
 	const struct profile_process *pp = proc ? os_process_profile(proc) : NULL;
-	struct strace_totals own, before;
 	unsigned long flags;
 
 	summary->has_calls = PF_IS_ENABLED(CONFIG_PROFILE_STRACE_DETAIL) &&
@@ -118,10 +117,9 @@ static void summarize_calls(os_process_t *proc, struct report_summary *summary)
 	if (!pp)
 		return;
 	flags = os_lock(&lists_lock);
-	own = strace_totals_of(&pp->strace.exited);
-	before = strace_totals_of(&pp->strace.before);
+	summary->nr_calls =
+		strace_nr_calls(&pp->strace.exited) + strace_nr_calls(&pp->strace.before);
 	os_unlock(&lists_lock, flags);
-	summary->nr_calls = own.nr_calls + before.nr_calls;
 }
 
 static void offer_findings(const struct finding_scope *scope)

@@ -4,10 +4,10 @@
  * the time with interrupts off does not grow with the number of threads and processes.
  *
  * Counters can move while the reader is between two steps: a thread exits or calls execve, or a
- * process is released. These events first let the reader read the counters (strace_read_task(),
- * strace_read_process()). The sums of a process are read before its threads, and only once, so a
- * thread that has been read can add its counters to them later. After a reset in between, the
- * reader starts again.
+ * process is waited for or released. These events first let the reader read the counters
+ * (strace_read_task(), strace_read_process(), strace_read_children()). The sums of a process are
+ * read before its threads, and only once, so a thread that has been read can add its counters to
+ * them later. After a reset in between, the reader starts again.
  */
 
 #include "strace.h"
@@ -62,11 +62,28 @@ static struct strace_process_entry *entry_for(const struct profile_process *pp)
 	return entry;
 }
 
+/* Reads the calls of children that are gone, once for each report of all processes. */
+void strace_read_children(struct profile_process *pp)
+{
+	os_assert_held(&lists_lock);
+	if (!reader.system || pp->strace.reading == reader.number)
+		return;
+	pp->strace.reading = reader.number;
+	/* The calls merged so far belong to the process that is being read. */
+	if (reader.process)
+		add_to_entry(reader.entry);
+	strace_merge_sum(&pp->strace.children);
+	add_to_entry(&reader.system->entries[ENTRY_GONE]);
+}
+
 /* Merges the sums of a process. The next steps read its threads. */
 static void begin_process(struct profile_process *pp)
 {
 	os_assert_held(&lists_lock);
 	strace_catch_up_process(pp);
+	strace_read_children(pp);
+	if (reader.system && pp->strace.is_gone)
+		return;
 	reader.process = pp;
 	reader.last_serial = pp->serial;
 	reader.nr_resets = pp->strace.nr_resets;
@@ -145,10 +162,11 @@ void strace_read_process(struct profile_process *pp)
 	os_assert_held(&lists_lock);
 	if (pp == reader.process)
 		end_process();
+	strace_read_children(pp);
 	if (!reader.system || pp->serial <= reader.last_serial ||
 	    pp->serial >= reader.walk.end_serial)
 		return;
-	/* The calls merged so far belong to the process that is being read. */
+	/* As in strace_read_children(). */
 	if (reader.process)
 		add_to_entry(reader.entry);
 	strace_merge_sum(&pp->strace.before);

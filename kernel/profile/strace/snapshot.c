@@ -147,7 +147,7 @@ static void read_row(const struct profile_task *pt, const struct profile_syscall
 
 /* Merges counters that were copied from a row of a thread. */
 static void add_row(const struct profile_task *pt, const struct profile_syscall_row *row,
-		    const struct profile_syscall_row *counters)
+		    struct profile_syscall_row *counters)
 {
 	add_row_totals(&totals, counters);
 	strace_sum_add_row(&merge, &pt->strace.calls, row, counters);
@@ -186,8 +186,10 @@ static void merge_old_task(const struct profile_task *pt)
 	struct profile_syscall_row row = { .nr_calls = 1 };
 	struct profile_moment start;
 
-	for (u32 i = 0; i < pt->strace.nr_restarts; i++)
+	for (u32 i = 0; i < pt->strace.nr_restarts; i++) {
 		add_row(pt, strace_restart_row(pt, &pt->strace.restarts[i]), &row);
+		row.nr_calls = 1;
+	}
 	if (!strace_in_flight(pt) || strace_is_over(pt))
 		return;
 	/* Pairs with pf_wmb() in profile_strace_begin(): a call in flight has its start and row. */
@@ -265,4 +267,16 @@ struct strace_totals strace_totals_of(const struct profile_syscall_sum *sum)
 
 	add_sum_totals(&all, sum);
 	return totals_in_ns(&all);
+}
+
+u64 strace_nr_calls(const struct profile_syscall_sum *sum)
+{
+	u64 nr = sum->spare.nr_calls;
+
+	os_assert_held(&lists_lock);
+	if (sum->table) {
+		for_each_strace_row(at, sum->table)
+			nr += strace_row_at(sum->table, at)->nr_calls;
+	}
+	return nr;
 }

@@ -196,10 +196,10 @@ void strace_table_clear(struct profile_syscall_table *table);
 struct profile_syscall_table *strace_table_take_spare(void);
 void strace_free_spares(void);
 
-/* Adds counters, which were copied from a row of src, to the same row of sum. */
+/* Moves counters, which are those of a row of src or a copy of them, to the same row of sum. */
 void strace_sum_add_row(struct profile_syscall_sum *sum, const struct profile_syscall_sum *src,
 			const struct profile_syscall_row *row,
-			const struct profile_syscall_row *counters);
+			struct profile_syscall_row *counters);
 /* Adds the errors of src, by name, to sum. */
 void strace_sum_add_errors(struct profile_syscall_sum *sum, const struct profile_syscall_sum *src);
 /* Adds a whole sum to another one. */
@@ -214,7 +214,8 @@ void strace_sum_free(struct profile_syscall_sum *sum);
 void strace_add_returns(struct profile_return_time *sum, const struct profile_return_time *add);
 
 /* task.c: the state of a thread, as other threads see and change it. */
-extern struct profile_syscall_sum strace_gone;	/* the calls of processes that are gone */
+/* The calls of processes that are gone. Other processes have those of children waited for. */
+extern struct profile_syscall_sum strace_gone;
 extern u64 strace_nr_gone;			/* the number of these processes */
 extern u64 strace_off_since_cycles;		/* 0: counting is on */
 extern u32 strace_nr_resets;			/* the generation of all processes */
@@ -374,11 +375,12 @@ bool strace_pop_restart(struct profile_task *pt, u64 nr, struct profile_restart 
 void strace_end_restarts(struct profile_task *pt);
 
 /*
- * reader.c: let a report in progress read a task or a process before its counters move elsewhere.
- * lists_lock is held.
+ * reader.c: let a report in progress read a task, a process, or the children of one, before their
+ * counters move elsewhere. lists_lock is held.
  */
 void strace_read_task(struct profile_task *pt);
 void strace_read_process(struct profile_process *pp);
+void strace_read_children(struct profile_process *pp);
 
 /* control.c */
 void strace_reset(void);
@@ -492,8 +494,9 @@ void strace_merge_sum(const struct profile_syscall_sum *sum);
 /* Returns the totals, in ns, of what was merged since the last call of this function. */
 struct strace_totals strace_take_totals(void);
 void strace_take_merged(struct strace_snapshot *snap);
-/* Returns the totals of one sum, in ns. */
+/* Returns the totals of one sum, in ns; the number of its calls alone. */
 struct strace_totals strace_totals_of(const struct profile_syscall_sum *sum);
+u64 strace_nr_calls(const struct profile_syscall_sum *sum);
 
 /* entries.c: return the time on a CPU, in ns; make the rows of a report from a merged table. */
 u64 strace_cpu_ns(u64 cycles, u64 off_cycles);

@@ -143,29 +143,18 @@ void strace_free_spares(void)
 		os_free(spares[--nr_spares]);
 }
 
-static void zero_rows(struct profile_syscall_table *table)
-{
-	for_each_strace_row(at, table) {
-		struct profile_syscall_row *row = strace_row_at(table, at);
-
-		os_assert(row->nr_calls || !(row->nr_errors | row->cycles));
-		if (row->nr_calls)
-			*row = (struct profile_syscall_row){ .nr = row->nr };
-	}
-	clear_errors(table);
-}
-
-/* Keeps the table as a spare, unless it is large, or has rows that only few programs need. */
-static void table_free(struct profile_syscall_table *table)
+/*
+ * Keeps a table without calls as a spare, unless it is large, or has rows that only few programs
+ * need.
+ */
+static void spare_table(struct profile_syscall_table *table)
 {
 	os_assert_held(&lists_lock);
-	if (!table || nr_spares == STRACE_NR_SPARES || table->nr_unknown || table->others ||
-	    table->size_bytes > STRACE_SPARE_BYTES) {
+	if (nr_spares == STRACE_NR_SPARES || table->nr_unknown || table->others ||
+	    table->size_bytes > STRACE_SPARE_BYTES)
 		os_free(table);
-		return;
-	}
-	zero_rows(table);
-	spares[nr_spares++] = table;
+	else
+		spares[nr_spares++] = table;
 }
 
 static bool make_room(struct profile_syscall_table **table)
@@ -270,10 +259,10 @@ void strace_table_clear(struct profile_syscall_table *table)
 
 #ifdef CONFIG_PROFILE_STRACE_DETAIL
 /*
- * Adds a histogram to another one. Begins with the longest call, goes on with shorter ones, and
+ * Moves a histogram to another one. Begins with the longest call, goes on with shorter ones, and
  * ends when it has found all calls: most rows have only a few, of similar length.
  */
-static void add_histogram(struct profile_syscall_row *dst, const struct profile_syscall_row *src)
+static void move_histogram(struct profile_syscall_row *dst, struct profile_syscall_row *src)
 {
 	u64 last = pf_min(profile_strace_log2(src->max_cycles), (u64)PROFILE_LAST_LOG2) -
 		   PROFILE_BUCKET_BASE_LOG2;
@@ -283,13 +272,17 @@ static void add_histogram(struct profile_syscall_row *dst, const struct profile_
 	for (u32 i = 0; nr_left && i < PROFILE_SYSCALL_BUCKETS; i++) {
 		u64 bucket = (last - i) % PROFILE_SYSCALL_BUCKETS;
 
+		if (!src->nr_log2[bucket])
+			continue;
 		dst->nr_log2[bucket] += src->nr_log2[bucket];
 		nr_left -= src->nr_log2[bucket];
+		src->nr_log2[bucket] = 0;
 	}
 }
 #endif
 
-static void add_to_row(struct profile_syscall_row *dst, const struct profile_syscall_row *src)
+/* Adds counters to a row, and clears them. */
+static void move_to_row(struct profile_syscall_row *dst, struct profile_syscall_row *src)
 {
 	dst->nr_calls += src->nr_calls;
 	dst->nr_errors += src->nr_errors;
@@ -297,8 +290,10 @@ static void add_to_row(struct profile_syscall_row *dst, const struct profile_sys
 #ifdef CONFIG_PROFILE_STRACE_DETAIL
 	dst->off_cycles += src->off_cycles;
 	dst->max_cycles = pf_max(dst->max_cycles, src->max_cycles);
-	add_histogram(dst, src);
+	move_histogram(dst, src);
+	src->off_cycles = src->max_cycles = 0;
 #endif
+	src->nr_calls = src->nr_errors = src->cycles = 0;
 }
 
 /* Returns the row of sum for the counters of a row of src. */
@@ -316,13 +311,13 @@ static struct profile_syscall_row *same_row(struct profile_syscall_sum *sum,
 }
 
 void strace_sum_add_row(struct profile_syscall_sum *sum, const struct profile_syscall_sum *src,
-			const struct profile_syscall_row *row,
-			const struct profile_syscall_row *counters)
+			const struct profile_syscall_row *row, struct profile_syscall_row *counters)
 {
 	os_assert(counters->nr_errors <= counters->nr_calls);
 	os_assert(strace_row_nr_ended(counters) <= counters->nr_calls);
+	os_assert(counters->nr_calls || !counters->cycles);
 	if (counters->nr_calls)
-		add_to_row(same_row(sum, src, row), counters);
+		move_to_row(same_row(sum, src, row), counters);
 }
 
 /* Adds errors to a row. Those of the spare row are counted in its total only. */
@@ -354,28 +349,15 @@ void strace_sum_add_errors(struct profile_syscall_sum *sum, const struct profile
 	}
 }
 
-static void add_table(struct profile_syscall_sum *sum, const struct profile_syscall_sum *src)
-{
-	if (!src->table)
-		return;
-	for_each_strace_row(at, src->table) {
-		const struct profile_syscall_row *row = strace_row_at(src->table, at);
-
-		strace_sum_add_row(sum, src, row, row);
-	}
-	strace_sum_add_errors(sum, src);
-}
-
 void strace_add_returns(struct profile_return_time *sum, const struct profile_return_time *add)
 {
 	sum->cycles += add->cycles;
 	sum->max_cycles = pf_max(sum->max_cycles, add->max_cycles);
 }
 
+/* Adds what is in no row. */
 static void add_rest(struct profile_syscall_sum *sum, const struct profile_syscall_sum *src)
 {
-	if (src->spare.nr_calls)
-		add_to_row(&sum->spare, &src->spare);
 	strace_add_returns(&sum->returns, &src->returns);
 	sum->nr_backwards += src->nr_backwards;
 	sum->nr_unfollowed += src->nr_unfollowed;
@@ -385,8 +367,17 @@ static void add_rest(struct profile_syscall_sum *sum, const struct profile_sysca
 
 void strace_sum_add(struct profile_syscall_sum *sum, const struct profile_syscall_sum *src)
 {
-	add_table(sum, src);
+	struct profile_syscall_row copy = src->spare;
+
+	strace_sum_add_row(sum, src, &src->spare, &copy);
 	add_rest(sum, src);
+	if (!src->table)
+		return;
+	for_each_strace_row(at, src->table) {
+		copy = *strace_row_at(src->table, at);
+		strace_sum_add_row(sum, src, strace_row_at(src->table, at), &copy);
+	}
+	strace_sum_add_errors(sum, src);
 }
 
 /* Clears a sum without a table. Its spare row was hardly ever used. */
@@ -397,14 +388,35 @@ static void clear_rest(struct profile_syscall_sum *sum)
 				     __builtin_offsetof(struct profile_syscall_sum, spare));
 }
 
+/* Returns whether there are only rows, as mostly. */
+static bool has_no_rest(const struct profile_syscall_sum *sum)
+{
+	return !(sum->spare.nr_calls | sum->returns.cycles | sum->nr_backwards |
+		 sum->nr_unfollowed | sum->nr_forks);
+}
+
+static void fold_rows(struct profile_syscall_sum *sum, struct profile_syscall_sum *src)
+{
+	for_each_strace_row(at, src->table) {
+		struct profile_syscall_row *row = strace_row_at(src->table, at);
+
+		strace_sum_add_row(sum, src, row, row);
+	}
+	strace_sum_add_errors(sum, src);
+	clear_errors(src->table);
+	spare_table(src->table);
+}
+
 void strace_sum_fold(struct profile_syscall_sum *sum, struct profile_syscall_sum *src)
 {
-	if (!sum->table) {
+	if (!sum->table)
 		sum->table = src->table;
-	} else {
-		add_table(sum, src);
-		table_free(src->table);
-	}
+	else if (src->table)
+		fold_rows(sum, src);
+	src->table = NULL;
+	if (has_no_rest(src))
+		return;
+	strace_sum_add_row(sum, src, &src->spare, &src->spare);
 	add_rest(sum, src);
 	clear_rest(src);
 }
@@ -420,6 +432,6 @@ void strace_sum_clear(struct profile_syscall_sum *sum)
 
 void strace_sum_free(struct profile_syscall_sum *sum)
 {
-	table_free(sum->table);
+	os_free(sum->table);
 	clear_rest(sum);
 }
