@@ -125,10 +125,10 @@ void cputime_init_cpu(void);
 u64 cputime_clock(u64 *tsc);
 
 /*
- * Adds the times of a thread so far, including CPUTIME_SYSTEM. Any context but NMI; in a panic
+ * Copies the times of a thread so far, including CPUTIME_SYSTEM. Any context but NMI; in a panic
  * without locks.
  */
-void cputime_add_task(struct task *task, struct cputime *sum);
+void cputime_of_task(struct task *task, struct cputime *time);
 
 /*
  * Adds the times of a CPU so far. Returns all of its time, which is their sum; an idle CPU's is
@@ -136,7 +136,7 @@ void cputime_add_task(struct task *task, struct cputime *sum);
  */
 u64 cputime_add_cpu(unsigned int cpu, struct cputime *sum);
 
-/* The owners of the time of all CPUs since boot. Same contexts as cputime_add_task(). */
+/* The owners of the time of all CPUs since boot. Same contexts as cputime_of_task(). */
 struct cputime_machine {
 	unsigned int nr_cpus;
 	struct cputime all;	  /* CPUTIME_SYSTEM includes the next two */

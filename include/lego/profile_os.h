@@ -277,9 +277,9 @@ static inline void add_cpu_times(struct profile_cpu_times *times, const struct c
 
 static inline void os_task_cpu_times(const struct profile_task *pt, struct profile_cpu_times *times)
 {
-	struct cputime time = { 0 };
+	struct cputime time;
 
-	cputime_add_task((struct task *)container_of(pt, struct task, profile), &time);
+	cputime_of_task((struct task *)container_of(pt, struct task, profile), &time);
 	add_cpu_times(times, &time);
 }
 #define os_task_cpu_times os_task_cpu_times

@@ -90,10 +90,10 @@ static u64 clock_ticks(u64 cycles)
 
 void account_cpu_times(unsigned int cpu, struct cpu_ticks *ticks)
 {
-	struct cputime all = { 0 }, idle = { 0 };
+	struct cputime all = { 0 }, idle;
 	u64 total = cputime_add_cpu(cpu, &all), idle_cycles, irq, user;
 
-	cputime_add_task(sched_idle_task(cpu), &idle);
+	cputime_of_task(sched_idle_task(cpu), &idle);
 	idle_cycles = idle.cycles[CPUTIME_SYSTEM];
 	user = all.cycles[CPUTIME_USER];
 	irq = all.cycles[CPUTIME_IRQ] + all.cycles[CPUTIME_NMI];
@@ -125,10 +125,10 @@ void cpu_times_set(struct cpu_times *times, const struct cputime *time)
 
 void task_cpu_times(struct task *task, struct cpu_times *times)
 {
-	struct cputime time = { 0 };
+	struct cputime time;
 
 	ASSERT_HELD(&task->proc->lock);
-	cputime_add_task(task, &time);
+	cputime_of_task(task, &time);
 	cpu_times_set(&task->cpu_times, &time);
 	*times = task->cpu_times;
 }
@@ -152,8 +152,9 @@ struct cputime process_cputime(struct process *proc, u64 events[NR_CPU_EVENTS])
 	}
 	memset(&time, 0, sizeof(time));
 	memset(events, 0, NR_CPU_EVENTS * sizeof(*events));
+	/* There is no more than one. */
 	list_for_each_entry(task, &proc->threads, thread_node) {
-		cputime_add_task(task, &time);
+		cputime_of_task(task, &time);
 		task_add_events(task, events);
 	}
 	return time;

@@ -170,8 +170,8 @@ void cputime_switch(struct task *prev, struct task *next, u64 tsc, u64 now_cycle
 		sums[account->owner] -= now_cycles;
 }
 
-/* Adds the times of a thread, except what is left over. Returns their sum. */
-static u64 add_known(const struct task *task, bool runs, u64 now, struct cputime *sum)
+/* Copies the times of a thread, except what is left over. Returns their sum. */
+static u64 copy_known(const struct task *task, bool runs, u64 now, struct cputime *time)
 {
 	const struct cpu_account *account = &per_cpu(cpu_account, task->cpu);
 	u64 clock_cycles = now - READ_ONCE(account->sums.cycles[CPUTIME_NMI]), known = 0;
@@ -182,9 +182,8 @@ static u64 add_known(const struct task *task, bool runs, u64 now, struct cputime
 		if (runs)
 			cycles += read_sum(account, i, clock_cycles);
 		/* The clock of the CPU that runs it may be ahead of ours. */
-		cycles = (s64)cycles < 0 ? 0 : cycles;
-		sum->cycles[i] += cycles;
-		known += cycles;
+		time->cycles[i] = (s64)cycles < 0 ? 0 : cycles;
+		known += time->cycles[i];
 	}
 	return known;
 }
@@ -239,10 +238,9 @@ static void take_back(struct cputime *time, u64 cycles)
 /* Gives what no other owner has had of a time to CPUTIME_SYSTEM. */
 static void add_rest(struct cputime *time, u64 known, u64 total)
 {
+	time->cycles[CPUTIME_SYSTEM] = total - min(known, total);
 	if (known > total)
 		take_back(time, known - total);
-	else
-		time->cycles[CPUTIME_SYSTEM] = total - known;
 }
 
 void cputime_of_group(struct group_account *group, struct cputime *time, u64 events[NR_CPU_EVENTS])
@@ -269,24 +267,20 @@ void cputime_of_group(struct group_account *group, struct cputime *time, u64 eve
 		time->cycles[i] = (s64)time->cycles[i] < 0 ? 0 : time->cycles[i];
 		known += time->cycles[i];
 	}
-	time->cycles[CPUTIME_SYSTEM] = 0;
 	add_rest(time, known, (s64)total < 0 ? 0 : total);
 }
 
-void cputime_add_task(struct task *task, struct cputime *sum)
+void cputime_of_task(struct task *task, struct cputime *time)
 {
 	unsigned long flags = local_irq_save();
-	struct cputime time = { 0 };
 	bool runs;
 	struct rq *rq = lock_task(task, &runs);
 	u64 now = rdtsc(), total = exec_cycles(task, runs, now);
-	u64 known = add_known(task, runs, now, &time);
+	u64 known = copy_known(task, runs, now, time);
 
-	add_rest(&time, known, total);
+	add_rest(time, known, total);
 	unlock_task(rq);
 	local_irq_restore(flags);
-	for (u32 i = 0; i < NR_CPUTIMES; i++)
-		sum->cycles[i] += time.cycles[i];
 }
 
 u64 cputime_add_cpu(unsigned int cpu, struct cputime *sum)
@@ -309,17 +303,17 @@ static u64 ended_cycles; /* CPUTIME_SYSTEM of kernel threads that have ended */
 
 void cputime_end_kernel_thread(struct task *task)
 {
-	struct cputime time = { 0 };
+	struct cputime time;
 
-	cputime_add_task(task, &time);
+	cputime_of_task(task, &time);
 	__atomic_fetch_add(&ended_cycles, time.cycles[CPUTIME_SYSTEM], __ATOMIC_RELAXED);
 }
 
 static u64 system_cycles(struct task *task)
 {
-	struct cputime time = { 0 };
+	struct cputime time;
 
-	cputime_add_task(task, &time);
+	cputime_of_task(task, &time);
 	return time.cycles[CPUTIME_SYSTEM];
 }
 
@@ -367,8 +361,8 @@ u64 cputime_own(const struct cputime *time)
 
 u64 task_own_cycles(struct task *task)
 {
-	struct cputime time = { 0 };
+	struct cputime time;
 
-	cputime_add_task(task, &time);
+	cputime_of_task(task, &time);
 	return cputime_own(&time);
 }

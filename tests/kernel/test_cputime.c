@@ -68,9 +68,9 @@ SELFTEST(cputime, owners_sum_to_the_time)
 #ifdef CONFIG_CPU_ACCOUNTING
 static struct cputime own_time(void)
 {
-	struct cputime time = { 0 };
+	struct cputime time;
 
-	cputime_add_task(current, &time);
+	cputime_of_task(current, &time);
 	return time;
 }
 
