@@ -5,9 +5,9 @@
  * exits adds its sums to those of its process, or leaves its table to it, which the next new thread
  * goes on with. A report adds the sums of the live threads to those of the process.
  *
- * A thread's table has an entry for each point, spaced like the points in their section. After
- * these is a second set of entries: the sums at the last reset, which reports subtract. The table
- * is allocated with the thread, so an event never allocates. Idle CPUs, kernel threads, and threads
+ * A thread's table has an entry for each point, spaced like the points in their section. Behind
+ * each is a second one: the sums at the last reset, which reports subtract. The table is allocated
+ * with the thread, so an event never allocates. Idle CPUs, kernel threads, and threads
  * without memory for a table add to the idle table of their CPU, which is never read; a report says
  * how many threads had no memory. A pair in an interrupt counts for the interrupted thread, as the
  * time of the interrupt does.
@@ -30,7 +30,7 @@ static u32 nr_resets;
 static struct {
 	const struct profile_process *process;
 	u32 number;
-	void *table; /* the sums since the reset, without a second set of entries */
+	void *table; /* the sums since the reset */
 } reading;
 
 static size_t table_bytes(void)
@@ -50,7 +50,8 @@ static struct profile_point_task *entry_at(const void *table, const struct profi
 
 static struct profile_point_task *base_at(const void *table, const struct profile_point *point)
 {
-	return __PROFILE_POINT_TASK(point, table_offset(table) + table_bytes());
+	PF_BUILD_BUG_ON(sizeof(*point) < 2 * sizeof(struct profile_point_task));
+	return entry_at(table, point) + 1;
 }
 
 static void *task_table(const struct profile_task *pt)
@@ -195,7 +196,7 @@ void points_task_init(os_task_t *task)
 		pp->points.sums = NULL;
 		pt->points.reading = reading.number; /* a report in progress has read it */
 	} else {
-		table = os_zalloc(2 * table_bytes());
+		table = os_zalloc(table_bytes());
 	}
 	if (table)
 		pt->points.offset = table_offset(table);
@@ -210,6 +211,8 @@ static void add_table(void *to, const void *from)
 
 	os_assert_held(&lists_lock);
 	for_each_point(point) {
+		if (!entry_at(from, point)->nr)
+			continue;
 		entry_at(to, point)->cycles += entry_at(from, point)->cycles;
 		entry_at(to, point)->nr += entry_at(from, point)->nr;
 		base_at(to, point)->cycles += base_at(from, point)->cycles;
