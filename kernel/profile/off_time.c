@@ -34,7 +34,8 @@ void off_time_switch(struct profile_off_time *off, bool is_off, bool at_boot)
 		off->to_ns = now_ns();
 		off->total_ns += off->to_ns - off->from_ns;
 	}
-	off->is_off = is_off;
+	/* Pairs with the acquire in off_time_total_ns(). */
+	pf_store_release(&off->is_off, is_off);
 	os_unlock(&off_lock, flags);
 }
 
@@ -46,10 +47,15 @@ static u64 total_ns(const struct profile_off_time *off)
 
 u64 off_time_total_ns(const struct profile_off_time *off)
 {
+	unsigned long flags;
 	bool locked;
-	unsigned long flags = snapshot_lock(&off_lock, &locked);
-	u64 ns = total_ns(off);
+	u64 ns;
 
+	/* Each thread and process asks. A switch back on stores the total first: see above. */
+	if (!pf_load_acquire(&off->is_off) && !pf_read_once(off->total_ns))
+		return 0;
+	flags = snapshot_lock(&off_lock, &locked);
+	ns = total_ns(off);
 	snapshot_unlock(&off_lock, locked, flags);
 	return ns;
 }

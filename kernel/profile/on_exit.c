@@ -10,8 +10,19 @@
 
 #include "words.h"
 
-struct on_exit on_exit_reports = ON_EXIT("profile.on_exit", "all");
-struct on_exit on_exit_exports = ON_EXIT("profile.export_on_exit", "none");
+struct on_exit on_exit_reports = ON_EXIT("profile.on_exit", "all", ON_EXIT_ALL);
+struct on_exit on_exit_exports = ON_EXIT("profile.export_on_exit", "none", ON_EXIT_NONE);
+
+static enum on_exit_kind kind_of(const struct on_exit *list, const char *value)
+{
+	if (!strcmp(value, "all"))
+		return ON_EXIT_ALL;
+	if (!strcmp(value, "none"))
+		return ON_EXIT_NONE;
+	if (list == &on_exit_reports && !strcmp(value, ON_EXIT_RUN))
+		return ON_EXIT_OF_RUN;
+	return ON_EXIT_GLOBS;
+}
 
 int on_exit_set(struct on_exit *list, const char *value)
 {
@@ -28,6 +39,7 @@ int on_exit_set(struct on_exit *list, const char *value)
 	flags = os_lock(&list->lock);
 	memcpy(list->globs, value, len + 1);
 	memset(list->matched, 0, sizeof(list->matched));
+	pf_write_once(list->kind, kind_of(list, value));
 	os_unlock(&list->lock, flags);
 	return 0;
 }
@@ -62,16 +74,6 @@ int on_exit_write_to(struct on_exit *list, const char *text)
 	char line[sizeof(list->globs)];
 
 	return words_copy_line(text, line, sizeof(line)) ?: on_exit_set(list, line);
-}
-
-static bool is_run(const struct on_exit *list)
-{
-	return list == &on_exit_reports && !strcmp(list->globs, ON_EXIT_RUN);
-}
-
-static bool has_globs(const struct on_exit *list)
-{
-	return strcmp(list->globs, "none") && strcmp(list->globs, "all") && !is_run(list);
 }
 
 /* Copies the glob at `from`. Returns a pointer to the next one, or NULL. */
@@ -110,12 +112,12 @@ bool on_exit_wants(struct on_exit *list, os_process_t *proc)
 	u32 nr_running;
 	bool wants;
 
-	if (has_globs(list))
+	if (list->kind == ON_EXIT_GLOBS)
 		wants = match_globs(list, os_process_name(proc));
-	else if (is_run(list))
+	else if (list->kind == ON_EXIT_OF_RUN)
 		wants = run_nr_processes(&nr_running) == 1;
 	else
-		wants = strcmp(list->globs, "none");
+		wants = list->kind == ON_EXIT_ALL;
 	os_unlock(&list->lock, flags);
 	return wants;
 }
@@ -127,16 +129,12 @@ bool on_exit_wants_any(os_process_t *proc)
 
 bool on_exit_is_run(void)
 {
-	unsigned long flags = os_lock(&on_exit_reports.lock);
-	bool is = is_run(&on_exit_reports);
-
-	os_unlock(&on_exit_reports.lock, flags);
-	return is;
+	return pf_read_once(on_exit_reports.kind) == ON_EXIT_OF_RUN;
 }
 
 void on_exit_print_unmatched(const struct on_exit *list)
 {
-	const char *from = has_globs(list) ? list->globs : NULL;
+	const char *from = list->kind == ON_EXIT_GLOBS ? list->globs : NULL;
 	char glob[ON_EXIT_BYTES], printable[ON_EXIT_BYTES];
 
 	for (u32 i = 0; from; i++) {

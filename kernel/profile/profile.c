@@ -25,22 +25,27 @@ static plain_function *member_function(const struct profiler *p, size_t offset)
 	return function;
 }
 
-/*
- * Returns a bit for each profiler that has the function at this offset in struct profiler. Looks
- * for them once, and then keeps them in *known, above a bit that is set: each thread and process
- * asks a dozen times, and most profilers have few of the functions.
- */
-static pf_noinline u64 profilers_with(u64 *known, size_t offset)
+static pf_noinline u64 find_profilers_with(u64 *known, size_t offset)
 {
-	u64 kept = pf_read_once(*known), found = 0;
+	u64 found = 0;
 
-	if (pf_likely(kept))
-		return kept >> 1;
 	os_assert(__stop_profilers - __start_profilers <= PROFILER_MAX_NR);
 	for (const struct profiler *p = __start_profilers; p < __stop_profilers; p++)
 		found |= (u64)(member_function(p, offset) != NULL) << (p - __start_profilers);
 	pf_write_once(*known, found << 1 | 1);
 	return found;
+}
+
+/*
+ * Returns a bit for each profiler that has the function at this offset in struct profiler. Looks
+ * for them once, and then keeps them in *known, above a bit that is set: each thread and process
+ * asks a dozen times, and most profilers have few of the functions.
+ */
+static inline u64 profilers_with(u64 *known, size_t offset)
+{
+	u64 kept = pf_read_once(*known);
+
+	return pf_likely(kept) ? kept >> 1 : find_profilers_with(known, offset);
 }
 
 static const struct profiler *first_of(u64 profilers)

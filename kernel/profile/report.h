@@ -227,16 +227,24 @@ void report_print_heading(u64 nr, const struct report *report, const char *why);
 
 /* on_exit.c: the processes that have a report, or an export, when they exit. */
 #define ON_EXIT_BYTES 256
+enum on_exit_kind {
+	ON_EXIT_ALL,
+	ON_EXIT_NONE,
+	ON_EXIT_OF_RUN,
+	ON_EXIT_GLOBS,
+};
+
 struct on_exit {
 	const char *param; /* its boot parameter */
 	os_lock_t lock;
+	enum on_exit_kind kind; /* what the globs mean */
 	/* Guarded by lock: the globs, and whether an exit has matched each of them. */
 	char globs[ON_EXIT_BYTES];
 	bool matched[ON_EXIT_BYTES];
 };
-#define ON_EXIT(name, value)                                        \
-	{                                                           \
-		.param = name, .lock = OS_LOCK_INIT, .globs = value \
+#define ON_EXIT(name, value, kind_)                                                \
+	{                                                                          \
+		.param = name, .lock = OS_LOCK_INIT, .globs = value, .kind = kind_ \
 	}
 
 extern struct on_exit on_exit_reports, on_exit_exports;

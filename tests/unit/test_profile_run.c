@@ -117,9 +117,10 @@ static void test_reset(void **state)
 /* The word belongs to reports: elsewhere, it is the name of a program. */
 static void test_the_word_is_for_reports_only(void **state)
 {
-	struct on_exit list = ON_EXIT("test", "run");
+	struct on_exit list = ON_EXIT("test", "none", ON_EXIT_NONE);
 	unsigned int a = begin("run"), b = begin("other");
 
+	assert_int_equal(on_exit_set(&list, "run"), 0);
 	assert_true(on_exit_wants(&list, &procs[a]));
 	assert_false(on_exit_wants(&list, &procs[b]));
 	assert_true(on_exit_is_run());

@@ -395,7 +395,7 @@ static bool has_no_rest(const struct profile_syscall_sum *sum)
 		 sum->nr_unfollowed | sum->nr_forks);
 }
 
-static void fold_rows(struct profile_syscall_sum *sum, struct profile_syscall_sum *src)
+static pf_noinline void fold_rows(struct profile_syscall_sum *sum, struct profile_syscall_sum *src)
 {
 	for_each_strace_row(at, src->table) {
 		struct profile_syscall_row *row = strace_row_at(src->table, at);
