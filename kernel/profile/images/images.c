@@ -89,14 +89,14 @@ PF_BUILD_BUG_ON(MAX_IMAGES >= 1 << NUMBER_BITS);
 static u64 known[NR_KNOWN];
 
 /* Says whether a file with a known version, which may have another name now, is this image. */
-static bool is_known(u64 entry, u64 version, const struct image *image, os_file_t *file)
+static bool is_known(u64 entry, u64 version, const char *path, os_file_t *file)
 {
 	const struct image *old;
 
 	if (!version || entry >> NUMBER_BITS != version)
 		return false;
 	old = image_get(entry & (PF_BIT(NUMBER_BITS) - 1));
-	return !strcmp(old->path, image->path) &&
+	return !strcmp(old->path, path) &&
 	       (old->build_id_bytes || old->changed_ns == os_file_changed_ns(file));
 }
 
@@ -105,18 +105,19 @@ static u32 image_number(os_file_t *file)
 {
 	u64 version = os_file_version(file); /* before the content is read */
 	u64 *place = &known[version % NR_KNOWN], entry = pf_read_once(*place);
-	struct image image = { .bytes = os_file_bytes(file) };
 	char text[PATH_BYTES];
 	const char *path = os_file_path(file, text, sizeof(text));
 	size_t len = strlen(path);
+	struct image image;
 	u32 number;
 
 	/* If the path is too long, keeps its end, which says more than its start. */
 	if (len >= sizeof(image.path))
 		path += len + 1 - sizeof(image.path);
-	memcpy(image.path, path, strlen(path));
-	if (is_known(entry, version, &image, file))
+	if (is_known(entry, version, path, file))
 		return entry & (PF_BIT(NUMBER_BITS) - 1);
+	image = (struct image){ .bytes = os_file_bytes(file) };
+	memcpy(image.path, path, strlen(path));
 	image.build_id_bytes = image_read_build_id(file, image.build_id);
 	if (!image.build_id_bytes)
 		image.changed_ns = os_file_changed_ns(file);
@@ -179,7 +180,7 @@ static u32 map_with(const struct code_map *new)
 	return number_of(&maps, &map);
 }
 
-static void add_code(struct profile_mm *pm, const os_area_t *area)
+static pf_noinline void add_code(struct profile_mm *pm, const os_area_t *area)
 {
 	os_file_t *file = os_area_file(area);
 	struct code_map new = {
