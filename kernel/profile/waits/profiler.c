@@ -6,7 +6,7 @@
  * tables of a process.
  */
 
-#include "waits.h"
+#include "store.h"
 
 #include "../profiler.h"
 #include "../table.h"
@@ -96,6 +96,7 @@ static void task_begin(os_task_t *task)
 	struct profile_task *pt = os_task_profile(task);
 
 	pt->waits.created_cycles = pt->waits.out_cycles = os_cycles();
+	pt->waits.longest.generation = pf_read_once(waits_generation);
 }
 
 /* The thread's remaining time is not counted. */
