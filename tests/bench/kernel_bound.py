@@ -35,7 +35,7 @@ PROFILER_LIMITS = {
     "yields": (1.90, "two processes; goal 1.60"),
     "pipe_bytes": (1.58, "ping-pong through pipes; goal 1.45"),
     "futex": (1.70, "ping-pong by futex; goal 1.45"),
-    "thread": (1.80, "create, join; goal 1.40"),
+    "thread": (1.77, "create, join; goal 1.40"),
     "fork": (1.21, "fork, exit, wait; goal 1.08"),
     "exec": (1.19, "fork, execve, exit, wait; goal 1.12"),
     "mix": (1.22, "fork, exec, pipe, open, read, close"),

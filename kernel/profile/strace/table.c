@@ -267,17 +267,19 @@ static void move_histogram(struct profile_syscall_row *dst, struct profile_sysca
 	u64 last = pf_min(profile_strace_log2(src->max_cycles), (u64)PROFILE_LAST_LOG2) -
 		   PROFILE_BUCKET_BASE_LOG2;
 	u64 nr_left = src->nr_calls; /* at least as many as have ended */
+	u64 bucket = last;
 
 	/* A copy of a row that changes may have calls in longer buckets: those come last. */
-	for (u32 i = 0; nr_left && i < PROFILE_SYSCALL_BUCKETS; i++) {
-		u64 bucket = (last - i) % PROFILE_SYSCALL_BUCKETS;
+	do {
+		u64 nr = src->nr_log2[bucket];
 
-		if (!src->nr_log2[bucket])
-			continue;
-		dst->nr_log2[bucket] += src->nr_log2[bucket];
-		nr_left -= src->nr_log2[bucket];
-		src->nr_log2[bucket] = 0;
-	}
+		if (nr) {
+			dst->nr_log2[bucket] += nr;
+			src->nr_log2[bucket] = 0;
+			nr_left -= nr;
+		}
+		bucket = (bucket - 1) % PROFILE_SYSCALL_BUCKETS;
+	} while (nr_left && bucket != last);
 }
 #endif
 
@@ -305,6 +307,9 @@ static struct profile_syscall_row *same_row(struct profile_syscall_sum *sum,
 
 	if (row == &src->spare)
 		return &sum->spare;
+	/* Mostly there is one. The row of others has a number beyond index[]. */
+	if (pf_likely(nr < PROFILE_NR_INDEXED && sum->table && sum->table->index[nr]))
+		return strace_row_at(sum->table, sum->table->index[nr] * PROFILE_INDEX_UNIT);
 	if ((char *)row - (char *)src->table == strace_others_at(src->table))
 		return others_row(sum, nr);
 	return strace_row(sum, nr);
