@@ -3,6 +3,7 @@
  * Each CPU has a heap of timers, ordered by the TSC at which they are due. timer_start() sets the
  * CPU's timer interrupt if the new timer is the earliest. timer_run() takes the timers that are due
  * off the heap, one by one, and calls each without the lock, so that a handler may start timers.
+ * After a number of them the interrupt ends, and comes again soon for the rest.
  * While a handler runs, ->running names its timer for timer_cancel(). It is compared, never
  * dereferenced: the handler may free the timer.
  *
@@ -99,6 +100,8 @@ void timer_cancel_everywhere(struct timer *timer)
 	}
 }
 
+#define MAX_EXPIRED 32 /* in an interrupt: each takes up to 1,000 instructions */
+
 void timer_run(u64 now_cycles)
 {
 	struct timer_queue *queue = &queues[smp_processor_id()];
@@ -107,7 +110,10 @@ void timer_run(u64 now_cycles)
 	if (READ_ONCE(queue->next_cycles) > now_cycles)
 		return;
 	spin_lock(&queue->lock);
-	while ((timer = queue->heap.first) && timer->expires_cycles <= now_cycles) {
+	for (int i = 0; i < MAX_EXPIRED; i++) {
+		timer = queue->heap.first;
+		if (!timer || timer->expires_cycles > now_cycles)
+			break;
 		dequeue(queue, timer);
 		queue->running = timer;
 		spin_unlock(&queue->lock);

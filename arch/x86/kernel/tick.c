@@ -107,9 +107,12 @@ void tick_interrupt_by(u64 deadline)
 		timer_rearm();
 }
 
+/* Timers that are due may be left. For them the interrupt comes a microsecond after this one. */
 static void update_kernel_deadline(void)
 {
-	this_cpu_write(kernel_deadline, min(this_cpu_read(tick_deadline), timer_next_cycles()));
+	u64 next = min(this_cpu_read(tick_deadline), timer_next_cycles());
+
+	this_cpu_write(kernel_deadline, max(next, rdtsc() + tsc_khz / 1000));
 }
 
 static void tick(struct pt_regs *regs, u64 now)
