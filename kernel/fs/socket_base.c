@@ -34,7 +34,7 @@ struct socket *socket_alloc(int type)
 	list_init(&socket->chunks);
 	wait_queue_init_at(&socket->read_wait, "socket", LOCK_PLACE("socket->read_wait"));
 	wait_queue_init_at(&socket->write_wait, "socket", LOCK_PLACE("socket->write_wait"));
-	list_init(&socket->peers);
+	list_init(&socket->senders);
 	list_init(&socket->peer_node);
 	list_init(&socket->pending);
 	list_init(&socket->pending_node);
@@ -56,7 +56,7 @@ void socket_put(struct socket *socket)
 		return;
 	DEBUG_ASSERT(list_empty(&socket->chunks) && list_empty(&socket->pending));
 	DEBUG_ASSERT(!socket->bound && !socket->inode);
-	DEBUG_ASSERT(list_empty(&socket->peers) && list_empty(&socket->peer_node));
+	DEBUG_ASSERT(list_empty(&socket->senders) && list_empty(&socket->peer_node));
 	kfree(socket);
 }
 

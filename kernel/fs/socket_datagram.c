@@ -6,7 +6,8 @@
  *
  * The receiver's queue is bounded, so each sender waits for room there. A receiver wakes two kinds
  * of senders: system calls that sleep on the receiver's own write_wait; and pollers of the sockets
- * that have it as peer, on the write_wait of those sockets.
+ * that have it as peer, on the write_wait of those sockets. It knows those that a poll has found
+ * without room.
  */
 
 #include "iov.h"
@@ -55,8 +56,6 @@ int datagram_set_peer(struct socket *socket, struct socket *peer)
 	mutual = old && old->peer == socket;
 	list_del(&socket->peer_node);
 	WRITE_ONCE(socket->peer, peer ? socket_get(peer) : NULL);
-	if (peer)
-		list_add(&socket->peer_node, &peer->peers);
 	spin_unlock(&peer_lock);
 	if (old && old != peer && !READ_ONCE(socket->closed)) {
 		/* As in Linux, drop the messages from the old peer, and give it an error. */
@@ -79,18 +78,23 @@ bool datagram_may_send(struct socket *socket)
 	spin_lock(&peer_lock);
 	ret = !socket->peer || READ_ONCE(socket->peer->closed) ||
 	      socket_has_room(socket, socket->peer);
+	if (!ret && list_empty(&socket->peer_node))
+		list_add_tail(&socket->peer_node, &socket->peer->senders);
 	spin_unlock(&peer_lock);
 	return ret;
 }
 
 void datagram_wake_senders(struct socket *socket)
 {
-	struct socket *sender;
-
 	wake_up_all(&socket->write_wait);
 	spin_lock(&peer_lock);
-	list_for_each_entry(sender, &socket->peers, peer_node)
+	while (!list_empty(&socket->senders)) {
+		struct socket *sender =
+			list_first_entry(&socket->senders, struct socket, peer_node);
+
+		list_del(&sender->peer_node);
 		wake_up_all(&sender->write_wait);
+	}
 	spin_unlock(&peer_lock);
 }
 
