@@ -53,6 +53,14 @@ void process_put(struct process *proc);
 void process_for_each(bool (*fn)(struct process *proc, void *arg), void *arg);
 void process_for_each_member(pid_t pgid, bool (*fn)(struct process *proc, void *arg), void *arg);
 
+/*
+ * Calls fn for each thread with proc->lock held. After each `step` threads the lock is free for a
+ * moment, and interrupts are on if the caller has them on. A thread that is created meanwhile comes
+ * last.
+ */
+void process_for_each_thread(struct process *proc, unsigned int step,
+			     void (*fn)(struct task *task, void *arg), void *arg);
+
 /* Returns the list of members, by group_node. It may be empty. process_tree_lock is held. */
 struct list_head *process_group(pid_t pgid);
 

@@ -81,6 +81,20 @@ static inline void io_counts_add(struct io_counts *to, const struct io_counts *f
 	}
 }
 
+/* Adds what has been counted since the last time, up to which *summed has all. */
+static inline void io_counts_sum(struct io_counts *to, const struct io_counts *from,
+				 struct io_counts *summed)
+{
+	struct io_counts now = { 0 };
+
+	io_counts_add(&now, from);
+	for (u32 i = 0; i < 2; i++) {
+		to->nr_calls[i] += now.nr_calls[i] - summed->nr_calls[i];
+		to->nr_bytes[i] += now.nr_bytes[i] - summed->nr_bytes[i];
+	}
+	*summed = now;
+}
+
 struct process {
 	pid_t pid; /* tgid of its threads */
 	atomic_t refs;
@@ -119,6 +133,8 @@ struct process {
 	unsigned int nr_staying;   /* of these, threads that have not begun to leave */
 	unsigned int nr_charged;   /* threads that its user is charged for: see user.c */
 	unsigned int nr_own_files; /* threads that have a table of descriptors of their own */
+	struct list_head stopped_threads; /* by stop_node; asleep, or about to be */
+	unsigned int nr_stopped_threads;
 	bool exiting;	/* exit_group or a fatal signal: all threads exit before user mode */
 	bool stopped;	/* by a signal: threads stop before user mode */
 	bool stop_told; /* all threads have stopped, and the parent was notified */
@@ -129,11 +145,17 @@ struct process {
 	int exit_status;   /* wait status: code << 8 | signal */
 	struct kernel_sigaction sigactions[NR_SIGNALS];
 	struct sigpending pending; /* for any thread */
+	u64 thread_signals;	   /* signals that may be pending for single threads */
+	u64 blocked_by_all;	   /* signals that no thread takes; there may be others */
 	struct signal_counts signal_counts;
 	struct group_account group;
 	struct fault_counts exited_faults; /* of threads that are gone */
-	struct io_counts exited_io;	   /* the same, and of children that were waited for */
-	struct cpu_times cpu_times;	   /* as last returned */
+	/*
+	 * Of threads that are gone, of children that were waited for, and of other threads what
+	 * their summed_io has.
+	 */
+	struct io_counts summed_io;
+	struct cpu_times cpu_times;    /* as last returned */
 	u64 max_pages;		       /* the most pages that any former mm had mapped at a time */
 	u64 peak_of_kind[NR_MM_KINDS]; /* the pages of that mm then */
 	/*
@@ -245,7 +267,7 @@ struct task {
 	u64 blocked_signals;
 	u64 saved_blocked; /* with has_saved_blocked: the mask to restore after a temporary one */
 	bool has_saved_blocked;
-	bool in_stop; /* sleeps in TASK_STOPPED, or is about to */
+	struct list_head stop_node; /* in proc->stopped_threads, while it is stopped */
 	/*
 	 * For futex_pi.c. The thread sets pi_exited before it looks at has_pi_waiters; another one
 	 * sets has_pi_waiters, and looks at pi_exited then.
@@ -268,7 +290,7 @@ struct task {
 
 	struct cpu_times cpu_times; /* as last returned */
 	struct fault_counts faults; /* successful page faults */
-	struct io_counts io;
+	struct io_counts io, summed_io;
 
 	u64 call_bytes; /* memory that its system call holds while it sleeps; oom_count.c */
 

@@ -128,9 +128,11 @@ static __maybe_unused bool threads_are_counted(const struct process *proc)
 /* Removes a thread from its process, which may change at any time from then on. */
 static void leave_process(struct process *proc, struct task *task, int status)
 {
-	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	unsigned long flags;
 	bool last;
 
+	signal_discard_in_steps(proc, &task->pending, ~0ULL);
+	flags = spin_lock_irqsave(&proc->lock);
 	/*
 	 * Unless exit_group() or a signal ended all threads, the first thread's status is the
 	 * process's.
@@ -138,7 +140,7 @@ static void leave_process(struct process *proc, struct task *task, int status)
 	if (!proc->exiting && task->pid == proc->pid)
 		proc->exit_status = status;
 	fault_counts_add(&proc->exited_faults, &task->faults);
-	io_counts_add(&proc->exited_io, &task->io);
+	io_counts_sum(&proc->summed_io, &task->io, &task->summed_io);
 	DEBUG_ASSERT(task == current && threads_are_counted(proc));
 	list_del_walked(&task->thread_node, &proc->thread_walks);
 	/* With the lock held, because timers may own some of these signals. */
@@ -148,6 +150,8 @@ static void leave_process(struct process *proc, struct task *task, int status)
 	last = --proc->nr_threads == 0;
 	if (!last)
 		user_uncharge_locked(proc, 1);
+	else
+		signal_end_stop(proc);
 	spin_unlock_irqrestore(&proc->lock, flags);
 	wake_up_all(&proc->exit_wait);
 	if (last)

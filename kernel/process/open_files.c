@@ -118,15 +118,11 @@ void process_replace_files(struct process *proc, struct files *files)
 struct files *process_get_files(struct process *proc, pid_t tid)
 {
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	struct task *task = proc->nr_own_files ? process_thread(proc, tid) : NULL;
 	struct files *files = proc->files;
-	struct task *task;
 
-	if (proc->nr_own_files) {
-		list_for_each_entry(task, &proc->threads, thread_node) {
-			if (task->pid == tid && task->has_own_files)
-				files = task->files;
-		}
-	}
+	if (task && task->has_own_files)
+		files = task->files;
 	if (files)
 		files_get(files);
 	spin_unlock_irqrestore(&proc->lock, flags);

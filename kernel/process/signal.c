@@ -2,9 +2,8 @@
 /*
  * Sends signals. Some take effect at once: an ignored signal is dropped, a signal that ends the
  * process marks its threads, and SIGCONT and the stop signals cancel each other. Any other signal
- * is queued for the process or for one thread, and a thread that does not block it is notified
- * (signal_deliver.c). A standard signal is pending at most once. Without memory, its siginfo is
- * lost, but not the signal.
+ * is queued for the process or for one thread (signal_queue.c), and a thread that does not block it
+ * is notified (signal_deliver.c).
  *
  * Any thread may set ->signal_pending. Only the thread itself clears it, with proc->lock held, when
  * its queues have no signal to handle. So if a sender sees the flag set, the thread will look at
@@ -22,26 +21,12 @@
 #include <lego/percpu.h>
 #include <lego/process.h>
 #include <lego/sched.h>
-#include <lego/slab.h>
 #include <lego/smp.h>
 #include <lego/string.h>
 #include <lego/wait.h>
 
 #define DEFAULT_IGNORED \
 	(SIGNAL_BIT(SIGCHLD) | SIGNAL_BIT(SIGCONT) | SIGNAL_BIT(SIGURG) | SIGNAL_BIT(SIGWINCH))
-
-/* Signals caused by what the thread itself has just done. They are handled before others. */
-#define SYNCHRONOUS                                                                            \
-	(SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGILL) | SIGNAL_BIT(SIGTRAP) | \
-	 SIGNAL_BIT(SIGFPE) | SIGNAL_BIT(SIGSYS))
-
-struct signal_entry {
-	struct list_head node;
-	struct signal_owner *owner; /* NULL: none */
-	struct siginfo info;
-};
-
-static atomic_t nr_queued = ATOMIC_INIT(0);
 
 static DEFINE_PER_CPU(struct signal_counts, signal_counts); /* of all processes */
 
@@ -77,30 +62,6 @@ void signal_read_counts(struct process *proc, struct signal_counts *counts)
 		add_counts(counts, &per_cpu(signal_counts, cpu));
 }
 
-/*
- * Wait queues for readers of signalfds, by a hash of the process. They are not in struct process,
- * because an epoll that a child has inherited may stay on a queue longer than the process lives.
- */
-#define NR_ARRIVALS 64
-
-static struct wait_queue arrivals[NR_ARRIVALS];
-
-void signal_init(void)
-{
-	for (int i = 0; i < NR_ARRIVALS; i++)
-		wait_queue_init_at(&arrivals[i], "signalfd", LOCK_PLACE("signal_arrivals"));
-}
-
-static struct wait_queue *arrivals_of(struct process *proc)
-{
-	return &arrivals[(u32)proc->pid % NR_ARRIVALS];
-}
-
-struct wait_queue *signal_arrivals(void)
-{
-	return arrivals_of(current->proc);
-}
-
 bool signal_action_ignores(const struct kernel_sigaction *action, int sig)
 {
 	if (action->handler == SIG_IGN)
@@ -114,172 +75,6 @@ bool signal_spares_init(struct process *proc, int sig, const struct siginfo *inf
 	if (proc->pid != INIT_PID || proc->sigactions[sig - 1].handler != SIG_DFL)
 		return false;
 	return info || (sig != SIGKILL && sig != SIGINT && sig != SIGQUIT);
-}
-
-void sigpending_init(struct sigpending *pending)
-{
-	pending->set = 0;
-	list_init(&pending->queue);
-}
-
-void signal_disown(struct signal_owner *owner)
-{
-	if (owner->entry)
-		owner->entry->owner = NULL;
-	owner->entry = NULL;
-}
-
-static noinline void tell_owner(struct signal_owner *owner)
-{
-	struct siginfo *info = &owner->entry->info;
-
-	signal_disown(owner);
-	owner->gone(owner, info);
-}
-
-static void drop_entry(struct signal_entry *entry)
-{
-	DEBUG_ASSERT(atomic_read(&nr_queued) > 0);
-	if (unlikely(entry->owner))
-		tell_owner(entry->owner);
-	list_del(&entry->node);
-	kfree(entry);
-	atomic_dec(&nr_queued);
-}
-
-void signal_discard(struct sigpending *pending, u64 signals)
-{
-	struct signal_entry *entry, *next;
-
-	if (!(pending->set & signals))
-		return;
-	pending->set &= ~signals;
-	list_for_each_entry_safe(entry, next, &pending->queue, node) {
-		if (SIGNAL_BIT(entry->info.si_signo) & signals)
-			drop_entry(entry);
-	}
-}
-
-void sigpending_flush(struct sigpending *pending)
-{
-	signal_discard(pending, ~0ULL);
-	DEBUG_ASSERT(!pending->set && list_empty(&pending->queue));
-}
-
-void signal_discard_all(struct process *proc, u64 signals)
-{
-	struct task *task;
-
-	ASSERT_HELD(&proc->lock);
-	signal_discard(&proc->pending, signals);
-	list_for_each_entry(task, &proc->threads, thread_node)
-		signal_discard(&task->pending, signals);
-}
-
-/*
- * The limit applies only to signals that user code sends. The number of other signals has bounds of
- * its own.
- */
-static struct signal_entry *alloc_entry(struct process *proc, bool limited)
-{
-	/* Users leave some to root. */
-	u64 most = proc->creds.uid ? SIGNAL_MAX_QUEUED * 15 / 16 : SIGNAL_MAX_QUEUED;
-	u64 limit = min(proc->rlimits[RLIMIT_SIGPENDING].cur, most);
-	struct signal_entry *entry = NULL;
-
-	if ((u64)atomic_add_return(&nr_queued, 1) <= limit || !limited)
-		entry = kmalloc(sizeof(*entry));
-	if (!entry)
-		atomic_dec(&nr_queued);
-	return entry;
-}
-
-/*
- * Wakes readers of signalfds. A reader queues itself and then looks for a signal with proc->lock
- * held, so none misses this wake-up.
- */
-static void announce(struct process *proc)
-{
-	struct wait_queue *queue = arrivals_of(proc);
-
-	ASSERT_HELD(&proc->lock);
-	if (unlikely(!list_empty(&queue->waiters)))
-		wake_up_all(queue);
-}
-
-/* Returns whether a standard signal is pending already: it is not queued twice. */
-static bool is_pending(const struct sigpending *pending, int sig)
-{
-	return sig < SIGRTMIN && pending->set & SIGNAL_BIT(sig);
-}
-
-int signal_enqueue(struct process *proc, struct sigpending *pending, int sig,
-		   const struct siginfo *info)
-{
-	static const struct siginfo from_kernel = { .si_code = SI_KERNEL };
-	struct signal_entry *entry;
-
-	ASSERT_HELD(&proc->lock);
-	if (is_pending(pending, sig))
-		return 0;
-	entry = alloc_entry(proc, sig >= SIGRTMIN || (info && info->si_code < 0));
-	if (!entry && sig >= SIGRTMIN && info && info->si_code != SI_USER)
-		return -EAGAIN;
-	pending->set |= SIGNAL_BIT(sig);
-	announce(proc);
-	if (!entry)
-		return 0;
-	entry->info = info ? *info : from_kernel;
-	entry->info.si_signo = sig;
-	entry->owner = NULL;
-	list_add_tail(&entry->node, &pending->queue);
-	return 0;
-}
-
-static int first_signal(u64 set)
-{
-	if (set & SYNCHRONOUS)
-		set &= SYNCHRONOUS;
-	return __builtin_ctzll(set) + 1;
-}
-
-int signal_find(u64 set, struct sigpending **pending)
-{
-	struct task *task = current;
-
-	ASSERT_HELD(&task->proc->lock);
-	*pending = &task->pending;
-	if (!(task->pending.set & set))
-		*pending = &task->proc->pending;
-	set &= (*pending)->set;
-	return set ? first_signal(set) : 0;
-}
-
-void signal_take(struct sigpending *pending, int sig, struct siginfo *info)
-{
-	struct signal_entry *entry, *first = NULL;
-	bool more = false;
-
-	ASSERT_HELD(&current->proc->lock);
-	DEBUG_ASSERT(pending->set & SIGNAL_BIT(sig));
-	list_for_each_entry(entry, &pending->queue, node) {
-		if (entry->info.si_signo != sig)
-			continue;
-		more = first;
-		if (more)
-			break;
-		first = entry;
-	}
-	if (!more)
-		pending->set &= ~SIGNAL_BIT(sig);
-	if (first) {
-		if (unlikely(first->owner))
-			tell_owner(first->owner);
-		*info = first->info;
-		drop_entry(first);
-	} else {
-		*info = (struct siginfo){ .si_signo = sig };
-	}
 }
 
 /* Returns the signals that the thread blocks now. */
@@ -307,18 +102,25 @@ void signal_recalc(struct task *task)
 	WRITE_ONCE(task->signal_pending, waiting & ~blocked_by(task) || proc->stopped);
 }
 
-/* Notifies other threads of the process's signals that the current thread will not take. */
+/*
+ * Notifies other threads of the process's signals that the current thread will not take: for each
+ * signal the first thread that does not block it.
+ */
 static void retarget_signals(struct process *proc, u64 signals)
 {
 	struct task *task;
 
 	ASSERT_HELD(&proc->lock);
-	signals &= proc->pending.set;
+	signals &= proc->pending.set & ~proc->blocked_by_all;
 	if (!signals)
 		return;
 	list_for_each_entry(task, &proc->threads, thread_node) {
-		if (task != current && signals & ~blocked_by(task))
-			signal_notify_thread(task);
+		if (task == current || task->killed || !(signals & ~blocked_by(task)))
+			continue;
+		signal_notify_thread(task);
+		signals &= blocked_by(task);
+		if (!signals)
+			break;
 	}
 }
 
@@ -333,6 +135,10 @@ void signal_set_blocked(u64 blocked)
 	if (task->signal_pending)
 		retarget_signals(proc, blocked & ~task->blocked_signals);
 	task->blocked_signals = blocked;
+	if (proc->nr_threads == 1)
+		proc->blocked_by_all = blocked;
+	else
+		proc->blocked_by_all &= blocked;
 	signal_recalc(task);
 	spin_unlock_irqrestore(&proc->lock, flags);
 }
@@ -359,15 +165,11 @@ void signal_restore_mask(void)
 
 bool signal_stop_is_complete(struct process *proc)
 {
-	struct task *task;
-
 	ASSERT_HELD(&proc->lock);
-	if (!proc->stopped || proc->stop_told || list_empty(&proc->threads))
+	DEBUG_ASSERT(proc->nr_stopped_threads <= proc->nr_threads);
+	if (!proc->stopped || proc->stop_told || !proc->nr_threads ||
+	    proc->nr_stopped_threads < proc->nr_threads)
 		return false;
-	list_for_each_entry(task, &proc->threads, thread_node) {
-		if (!task->in_stop)
-			return false;
-	}
 	proc->stop_told = true;
 	return true;
 }
@@ -385,20 +187,54 @@ void signal_thread_gone(struct process *proc)
 		signal_tell_stopped(proc, false);
 }
 
+static atomic_t nr_stopped_processes;
+
+static bool change_stop(struct process *proc, bool stopped)
+{
+	ASSERT_HELD(&proc->lock);
+	if (proc->stopped == stopped)
+		return false;
+	WRITE_ONCE(proc->stopped, stopped);
+	atomic_add_return(&nr_stopped_processes, stopped ? 1 : -1);
+	return true;
+}
+
+bool signal_begin_stop(struct process *proc)
+{
+	return change_stop(proc, true);
+}
+
+bool signal_end_stop(struct process *proc)
+{
+	return change_stop(proc, false);
+}
+
+bool signal_any_stopped(void)
+{
+	return atomic_read(&nr_stopped_processes);
+}
+
+void signal_wake_stopped(struct process *proc, unsigned int nr)
+{
+	ASSERT_HELD(&proc->lock);
+	while (nr-- && !list_empty(&proc->stopped_threads)) {
+		struct list_head *first = proc->stopped_threads.next;
+		struct task *task = list_entry(first, struct task, stop_node);
+
+		list_del(first);
+		proc->nr_stopped_threads--;
+		task_wake(task);
+	}
+}
+
 static void continue_process(struct process *proc)
 {
-	struct task *task;
-
 	ASSERT_HELD(&proc->lock);
 	signal_discard_all(proc, SIGNALS_STOP);
-	if (!proc->stopped)
+	if (!signal_end_stop(proc))
 		return;
-	proc->stopped = false;
 	proc->continued = proc->stop_told;
-	list_for_each_entry(task, &proc->threads, thread_node) {
-		if (task->in_stop)
-			task_wake(task);
-	}
+	signal_wake_stopped(proc, 1);
 }
 
 static bool can_take(const struct task *task, int sig)
@@ -421,6 +257,8 @@ static struct task *choose_thread(struct process *proc, struct task *only, int s
 		return NULL;
 	if (only)
 		return can_take(only, sig) ? only : NULL;
+	if (proc->blocked_by_all & SIGNAL_BIT(sig))
+		return NULL;
 	list_for_each_entry(task, &proc->threads, thread_node) {
 		if (!can_take(task, sig))
 			continue;
@@ -428,6 +266,8 @@ static struct task *choose_thread(struct process *proc, struct task *only, int s
 			return task;
 		chosen = chosen ?: task;
 	}
+	if (!chosen)
+		proc->blocked_by_all |= SIGNAL_BIT(sig);
 	return chosen;
 }
 
@@ -484,7 +324,7 @@ static int send_locked(struct process *proc, struct task *task, int sig, const s
 		profile_trace(signal_generate, sig, info, to, !task, PROFILE_SIGNAL_DELIVERED);
 		return 0;
 	}
-	if (is_pending(pending, sig)) {
+	if (signal_is_pending(pending, sig)) {
 		error = 0;
 		profile_trace(signal_generate, sig, info, to ?: any, !task, PROFILE_SIGNAL_PENDING);
 	} else {

@@ -25,9 +25,23 @@ bool signal_spares_init(struct process *proc, int sig, const struct siginfo *inf
 /* Counts a signal that the process has got. Locked. */
 void signal_count(struct process *proc, int sig, enum signal_fate fate);
 
+/* A pending signal, in a queue. */
+struct signal_entry {
+	struct list_head node;
+	struct signal_owner *owner; /* NULL: none */
+	struct siginfo info;
+};
+
 /* Drop pending signals of this set. Locked. */
 void signal_discard(struct sigpending *pending, u64 signals);
 void signal_discard_all(struct process *proc, u64 signals); /* the process's and the threads' */
+/* The same in steps between which interrupts are on. Not locked. */
+void signal_discard_in_steps(struct process *proc, struct sigpending *pending, u64 signals);
+/* Drops a signal of the process and its threads in such steps, while its action ignores it. */
+void signal_drop_ignored(struct process *proc, int sig);
+
+/* Returns whether a standard signal is pending already: it is not queued twice. */
+bool signal_is_pending(const struct sigpending *pending, int sig);
 
 /* Adds a signal with its siginfo (NULL: from the kernel) to a queue. Locked. */
 int signal_enqueue(struct process *proc, struct sigpending *pending, int sig,
@@ -62,6 +76,15 @@ void signal_recalc(struct task *task);
 
 /* Makes a thread look for its signals. Locked. */
 void signal_notify_thread(struct task *task);
+
+/* Begin or end the stop of a process, unless it has begun or ended: returns false then. Locked. */
+bool signal_begin_stop(struct process *proc);
+bool signal_end_stop(struct process *proc);
+/* Returns true if any process is stopped. */
+bool signal_any_stopped(void);
+
+/* Wakes some stopped threads of a process that has been continued. Each wakes others. Locked. */
+void signal_wake_stopped(struct process *proc, unsigned int nr);
 
 /* Returns true if all threads have stopped and the parent has not been notified yet. Locked. */
 bool signal_stop_is_complete(struct process *proc);

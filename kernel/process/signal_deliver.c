@@ -19,6 +19,8 @@
 
 #define SS_MIN_BYTES 2048
 
+#define NOTIFY_STEP 32 /* threads that are notified with interrupts off */
+
 /* The status that wait4() returns. */
 #define STOPPED_STATUS(sig) ((sig) << 8 | 0x7f)
 #define CONTINUED_STATUS    0xffff
@@ -41,45 +43,46 @@ void signal_tell_stopped(struct process *proc, bool continued)
 		process_notify_stopped(proc, continued);
 }
 
-static void begin_stop(struct process *proc, int sig)
+/* Returns true if the other threads must be notified. */
+static bool begin_stop(struct process *proc, int sig)
 {
-	struct task *task;
-
 	ASSERT_HELD(&proc->lock);
-	if (proc->stopped || proc->exiting)
-		return;
-	proc->stopped = true;
+	if (proc->exiting || !signal_begin_stop(proc))
+		return false;
 	proc->stop_told = false;
 	proc->continued = false;
 	proc->stop_signal = sig;
-	list_for_each_entry(task, &proc->threads, thread_node) {
-		if (task != current)
-			signal_notify_thread(task);
-	}
+	return true;
+}
+
+static void notify_of_stop(struct task *task, void *unused)
+{
+	if (task != current && task->proc->stopped)
+		signal_notify_thread(task);
 }
 
 /*
- * Takes a stop signal. Whether the group is orphaned was checked without proc->lock, so looks for
+ * Takes a stop signal. Whether the group is orphaned is checked without proc->lock, so looks for
  * the signal again: a SIGCONT may have removed it.
  */
-static void take_stop_signal(void)
+static void take_stop_signal(int sig)
 {
 	struct process *proc = current->proc;
-	bool orphaned = process_group_is_orphaned(READ_ONCE(proc->pgid));
+	bool stops = sig == SIGSTOP || !process_group_is_orphaned(READ_ONCE(proc->pgid));
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
 	struct sigpending *pending;
 	struct siginfo info;
-	int sig = signal_find(~current->blocked_signals, &pending);
+	bool begins = false;
 
-	if (sig && SIGNAL_BIT(sig) & SIGNALS_STOP && proc->sigactions[sig - 1].handler == SIG_DFL) {
-		bool stops = sig == SIGSTOP || !orphaned;
-
+	if (signal_find(~current->blocked_signals, &pending) == sig &&
+	    proc->sigactions[sig - 1].handler == SIG_DFL) {
 		signal_take(pending, sig, &info);
 		signal_count(proc, sig, stops ? SIGNAL_STOPPED : SIGNAL_IGNORED);
-		if (stops)
-			begin_stop(proc, sig);
+		begins = stops && begin_stop(proc, sig);
 	}
 	spin_unlock_irqrestore(&proc->lock, flags);
+	if (begins)
+		process_for_each_thread(proc, NOTIFY_STEP, notify_of_stop, NULL);
 }
 
 static void sleep_stopped(void)
@@ -89,9 +92,12 @@ static void sleep_stopped(void)
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
 	bool tell;
 
-	DEBUG_ASSERT(!task->in_stop);
+	DEBUG_ASSERT(list_empty(&task->stop_node));
 	while (proc->stopped && !task->killed) {
-		task->in_stop = true;
+		if (list_empty(&task->stop_node)) {
+			list_add_tail(&task->stop_node, &proc->stopped_threads);
+			proc->nr_stopped_threads++;
+		}
 		tell = signal_stop_is_complete(proc);
 		/* The thread that continues the process wakes this one with the same lock held. */
 		WRITE_ONCE(task->state, TASK_STOPPED);
@@ -102,7 +108,12 @@ static void sleep_stopped(void)
 		schedule();
 		flags = spin_lock_irqsave(&proc->lock);
 	}
-	task->in_stop = false;
+	if (!list_empty(&task->stop_node)) {
+		list_del(&task->stop_node);
+		proc->nr_stopped_threads--;
+	}
+	if (!proc->stopped)
+		signal_wake_stopped(proc, 2); /* so many threads wake soon, each after few others */
 	tell = proc->continued && !task->killed;
 	if (tell)
 		proc->continued = false;
@@ -179,7 +190,7 @@ static int next_handled(struct siginfo *info, struct kernel_sigaction *action)
 			sleep_stopped();
 			break;
 		case MAY_STOP:
-			take_stop_signal();
+			take_stop_signal(sig);
 			break;
 		case AGAIN:
 			break;

@@ -22,7 +22,8 @@
 	(SA_NOCLDSTOP | SA_NOCLDWAIT | SA_SIGINFO | SA_EXPOSE_TAGBITS | SA_RESTORER | SA_ONSTACK | \
 	 SA_RESTART | SA_NODEFER | SA_RESETHAND)
 
-static void set_action(struct process *proc, int sig, const struct kernel_sigaction *new)
+/* Returns true if pending signals must be dropped. */
+static bool set_action(struct process *proc, int sig, const struct kernel_sigaction *new)
 {
 	struct kernel_sigaction *action = &proc->sigactions[sig - 1];
 
@@ -30,8 +31,8 @@ static void set_action(struct process *proc, int sig, const struct kernel_sigact
 	/* Programs read the flags back to find out which ones are supported. */
 	action->flags &= SA_KNOWN;
 	action->mask &= ~SIGNALS_SOVEREIGN;
-	if (signal_action_ignores(action, sig))
-		signal_discard_all(proc, SIGNAL_BIT(sig));
+	return signal_action_ignores(action, sig) &&
+	       SIGNAL_BIT(sig) & (proc->pending.set | proc->thread_signals);
 }
 
 SYSCALL_DEFINE4(rt_sigaction, int, sig, const struct kernel_sigaction __user *, act,
@@ -39,6 +40,7 @@ SYSCALL_DEFINE4(rt_sigaction, int, sig, const struct kernel_sigaction __user *, 
 {
 	struct process *proc = current->proc;
 	struct kernel_sigaction new, old;
+	bool drops = false;
 	unsigned long flags;
 
 	if (sigsetsize != sizeof(u64))
@@ -50,8 +52,10 @@ SYSCALL_DEFINE4(rt_sigaction, int, sig, const struct kernel_sigaction __user *, 
 	flags = spin_lock_irqsave(&proc->lock);
 	old = proc->sigactions[sig - 1];
 	if (act)
-		set_action(proc, sig, &new);
+		drops = set_action(proc, sig, &new);
 	spin_unlock_irqrestore(&proc->lock, flags);
+	if (drops)
+		signal_drop_ignored(proc, sig);
 	return oldact ? copy_to_user(oldact, &old, sizeof(old)) : 0;
 }
 
@@ -183,6 +187,7 @@ static long wait_for_one(u64 set, u64 deadline_ns, struct siginfo *info)
 	long ret;
 
 	task->waited_signals = set & task->blocked_signals;
+	task->proc->blocked_by_all &= ~task->waited_signals;
 	for (;;) {
 		u64 now = clock_monotonic_ns();
 

@@ -98,6 +98,7 @@ struct task *task_alloc(const char *comm, struct process *proc)
 	list_init(&task->thread_node);
 	list_init(&task->run_node);
 	sigpending_init(&task->pending);
+	list_init(&task->stop_node);
 	enlist(task);
 	leak_count(LEAK_TASKS, 1);
 	return task;
@@ -166,6 +167,7 @@ struct process *process_alloc(const char *comm)
 	spin_lock_init(&proc->group.lock);
 	list_init(&proc->threads);
 	list_init(&proc->thread_walks);
+	list_init(&proc->stopped_threads);
 	sigpending_init(&proc->pending);
 	wait_queue_init(&proc->exit_wait);
 	wait_queue_init(&proc->child_wait);
@@ -194,16 +196,35 @@ void process_put(struct process *proc)
 	leak_count(LEAK_PROCESSES, -1);
 }
 
+void process_for_each_thread(struct process *proc, unsigned int step,
+			     void (*fn)(struct task *task, void *arg), void *arg)
+{
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	struct list_walk walk = { .next = proc->threads.next };
+
+	list_add(&walk.node, &proc->thread_walks);
+	for (unsigned int i = 1; walk.next != &proc->threads; i++) {
+		struct task *task = list_entry(walk.next, struct task, thread_node);
+
+		walk.next = walk.next->next;
+		fn(task, arg);
+		if (i % step == 0) {
+			spin_unlock_irqrestore(&proc->lock, flags);
+			flags = spin_lock_irqsave(&proc->lock);
+		}
+	}
+	list_del(&walk.node);
+	spin_unlock_irqrestore(&proc->lock, flags);
+}
+
+static void change_key(struct task *task, void *unused)
+{
+	profile_task_changed(task);
+}
+
 void process_change_task_keys(void)
 {
-	struct process *proc = current->proc;
-	unsigned long flags = spin_lock_irqsave(&proc->lock);
-	struct task *task;
-
-	list_for_each_entry(task, &proc->threads, thread_node) {
-		profile_task_changed(task);
-	}
-	spin_unlock_irqrestore(&proc->lock, flags);
+	process_for_each_thread(current->proc, 64, change_key, NULL);
 }
 
 struct mm *process_get_mm(struct process *proc)

@@ -107,7 +107,7 @@ static void get_children(struct process *proc, struct usage *usage)
 	usage->nr_voluntary = proc->children_voluntary;
 	usage->nr_involuntary = proc->children_involuntary;
 	usage->max_pages = proc->children_max_pages;
-	usage->io = proc->exited_io;
+	usage->io = proc->summed_io;
 	spin_unlock_irqrestore(&proc->lock, flags);
 }
 
@@ -136,7 +136,7 @@ void usage_add_child(struct process *parent, const struct usage *child)
 	parent->children_voluntary += child->nr_voluntary;
 	parent->children_involuntary += child->nr_involuntary;
 	parent->children_max_pages = max(parent->children_max_pages, child->max_pages);
-	io_counts_add(&parent->exited_io, &child->io);
+	io_counts_add(&parent->summed_io, &child->io);
 	spin_unlock_irqrestore(&parent->lock, flags);
 }
 

@@ -312,23 +312,29 @@ int proc_show_status(struct text *text, struct process *proc, pid_t tid)
 	return 0;
 }
 
+static void sum_io(struct task *task, void *unused)
+{
+	io_counts_sum(&task->proc->summed_io, &task->io, &task->summed_io);
+}
+
 /*
  * There are no disks. As on Linux, a process includes threads that are gone and children that were
  * waited for; a thread has its own counts.
  */
 int proc_show_io(struct text *text, struct process *proc, pid_t tid)
 {
-	unsigned long flags = spin_lock_irqsave(&proc->lock);
 	struct io_counts io = { 0 };
-	const struct task *task = tid ? process_thread(proc, tid) : NULL;
+	const struct task *task;
+	unsigned long flags;
 
-	if (task) {
+	if (!tid)
+		process_for_each_thread(proc, 128, sum_io, NULL);
+	flags = spin_lock_irqsave(&proc->lock);
+	task = tid ? process_thread(proc, tid) : NULL;
+	if (task)
 		io_counts_add(&io, &task->io);
-	} else if (!tid) {
-		io = proc->exited_io;
-		list_for_each_entry(task, &proc->threads, thread_node)
-			io_counts_add(&io, &task->io);
-	}
+	else if (!tid)
+		io = proc->summed_io;
 	spin_unlock_irqrestore(&proc->lock, flags);
 	if (tid && !task)
 		return -ESRCH;

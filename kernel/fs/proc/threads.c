@@ -23,24 +23,29 @@ pid_t proc_inode_tid(const struct inode *inode)
 	return inode ? (pid_t)(u64)inode->private : 0;
 }
 
+struct thread_list {
+	pid_t *tids;
+	unsigned int nr, max;
+};
+
+static void add_thread(struct task *task, void *arg)
+{
+	struct thread_list *list = arg;
+
+	if (list->nr < list->max)
+		list->tids[list->nr++] = task->pid;
+}
+
 /* Returns the numbers of a process's threads, in the order of their creation; kfree() it. */
 static pid_t *list_threads(struct process *proc, unsigned int *nr)
 {
-	unsigned int max = READ_ONCE(proc->nr_threads);
-	pid_t *tids = kmalloc(max * sizeof(*tids));
-	unsigned long flags;
-	struct task *task;
+	struct thread_list list = { .max = READ_ONCE(proc->nr_threads) };
 
-	*nr = 0;
-	if (!tids)
-		return NULL;
-	flags = spin_lock_irqsave(&proc->lock);
-	list_for_each_entry(task, &proc->threads, thread_node) {
-		if (*nr < max)
-			tids[(*nr)++] = task->pid;
-	}
-	spin_unlock_irqrestore(&proc->lock, flags);
-	return tids;
+	list.tids = kmalloc(list.max * sizeof(*list.tids));
+	if (list.tids)
+		process_for_each_thread(proc, 512, add_thread, &list);
+	*nr = list.nr;
+	return list.tids;
 }
 
 static void create_thread_dir(struct inode *dir, pid_t tid)

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The queues of pending signals, of a process and of each thread. A standard signal is pending at
+ * most once. Without memory, its siginfo is lost, but not the signal. Many signals are dropped in
+ * steps between which interrupts are on.
+ */
+
+#include <lego/signal.h>
+
+#include "signal.h"
+#include <lego/assert.h>
+#include <lego/atomic.h>
+#include <lego/errno.h>
+#include <lego/process.h>
+#include <lego/sched.h>
+#include <lego/slab.h>
+#include <lego/wait.h>
+
+/* Signals caused by what the thread itself has just done. They are handled before others. */
+#define SYNCHRONOUS                                                                            \
+	(SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGILL) | SIGNAL_BIT(SIGTRAP) | \
+	 SIGNAL_BIT(SIGFPE) | SIGNAL_BIT(SIGSYS))
+
+static atomic_t nr_queued = ATOMIC_INIT(0);
+
+/*
+ * Wait queues for readers of signalfds, by a hash of the process. They are not in struct process,
+ * because an epoll that a child has inherited may stay on a queue longer than the process lives.
+ */
+#define NR_ARRIVALS 64
+
+static struct wait_queue arrivals[NR_ARRIVALS];
+
+void signal_init(void)
+{
+	for (int i = 0; i < NR_ARRIVALS; i++)
+		wait_queue_init_at(&arrivals[i], "signalfd", LOCK_PLACE("signal_arrivals"));
+}
+
+static struct wait_queue *arrivals_of(struct process *proc)
+{
+	return &arrivals[(u32)proc->pid % NR_ARRIVALS];
+}
+
+struct wait_queue *signal_arrivals(void)
+{
+	return arrivals_of(current->proc);
+}
+
+void sigpending_init(struct sigpending *pending)
+{
+	pending->set = 0;
+	list_init(&pending->queue);
+}
+
+void signal_disown(struct signal_owner *owner)
+{
+	if (owner->entry)
+		owner->entry->owner = NULL;
+	owner->entry = NULL;
+}
+
+static noinline void tell_owner(struct signal_owner *owner)
+{
+	struct siginfo *info = &owner->entry->info;
+
+	signal_disown(owner);
+	owner->gone(owner, info);
+}
+
+static void drop_entry(struct signal_entry *entry)
+{
+	DEBUG_ASSERT(atomic_read(&nr_queued) > 0);
+	if (unlikely(entry->owner))
+		tell_owner(entry->owner);
+	list_del(&entry->node);
+	kfree(entry);
+	atomic_dec(&nr_queued);
+}
+
+/* Drops at most max pending signals of this set. Returns true if there are more. */
+static bool discard_some(struct sigpending *pending, u64 signals, unsigned int max)
+{
+	struct signal_entry *entry, *next;
+
+	if (!(pending->set & signals))
+		return false;
+	list_for_each_entry_safe(entry, next, &pending->queue, node) {
+		if (!(SIGNAL_BIT(entry->info.si_signo) & signals))
+			continue;
+		if (!max--)
+			return true;
+		drop_entry(entry);
+	}
+	pending->set &= ~signals;
+	return false;
+}
+
+void signal_discard(struct sigpending *pending, u64 signals)
+{
+	discard_some(pending, signals, ~0u);
+}
+
+#define DISCARD_STEP 32 /* each takes up to 300 instructions */
+
+void signal_discard_in_steps(struct process *proc, struct sigpending *pending, u64 signals)
+{
+	unsigned long flags;
+	bool more;
+
+	do {
+		flags = spin_lock_irqsave(&proc->lock);
+		more = discard_some(pending, signals, DISCARD_STEP);
+		spin_unlock_irqrestore(&proc->lock, flags);
+	} while (more);
+}
+
+#define LOOK_STEP 128 /* threads */
+
+void signal_drop_ignored(struct process *proc, int sig)
+{
+	struct kernel_sigaction *action = &proc->sigactions[sig - 1];
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	struct list_walk walk = { .next = proc->threads.next };
+	struct sigpending *pending = &proc->pending;
+	u64 of_threads = proc->thread_signals & SIGNAL_BIT(sig);
+
+	proc->thread_signals -= of_threads;
+	list_add(&walk.node, &proc->thread_walks);
+	for (unsigned int i = 1; signal_action_ignores(action, sig); i++) {
+		bool more = discard_some(pending, SIGNAL_BIT(sig), DISCARD_STEP);
+
+		if (!more && pending != &proc->pending)
+			walk.next = walk.next->next;
+		if (more || i % LOOK_STEP == 0) {
+			spin_unlock_irqrestore(&proc->lock, flags);
+			flags = spin_lock_irqsave(&proc->lock);
+		}
+		if (more && pending == &proc->pending)
+			continue;
+		if (walk.next == &proc->threads || !of_threads) {
+			of_threads = 0;
+			break;
+		}
+		/* Of the same thread if there is more, unless it is gone. */
+		pending = &list_entry(walk.next, struct task, thread_node)->pending;
+	}
+	proc->thread_signals |= of_threads;
+	list_del(&walk.node);
+	spin_unlock_irqrestore(&proc->lock, flags);
+}
+
+void sigpending_flush(struct sigpending *pending)
+{
+	signal_discard(pending, ~0ULL);
+	DEBUG_ASSERT(!pending->set && list_empty(&pending->queue));
+}
+
+void signal_discard_all(struct process *proc, u64 signals)
+{
+	struct task *task;
+
+	ASSERT_HELD(&proc->lock);
+	signal_discard(&proc->pending, signals);
+	if (!(proc->thread_signals & signals))
+		return;
+	proc->thread_signals &= ~signals;
+	list_for_each_entry(task, &proc->threads, thread_node)
+		signal_discard(&task->pending, signals);
+}
+
+/*
+ * The limit applies only to signals that user code sends. The number of other signals has bounds of
+ * its own.
+ */
+static struct signal_entry *alloc_entry(struct process *proc, bool limited)
+{
+	/* Users leave some to root. */
+	u64 most = proc->creds.uid ? SIGNAL_MAX_QUEUED * 15 / 16 : SIGNAL_MAX_QUEUED;
+	u64 limit = min(proc->rlimits[RLIMIT_SIGPENDING].cur, most);
+	struct signal_entry *entry = NULL;
+
+	if ((u64)atomic_add_return(&nr_queued, 1) <= limit || !limited)
+		entry = kmalloc(sizeof(*entry));
+	if (!entry)
+		atomic_dec(&nr_queued);
+	return entry;
+}
+
+/*
+ * Wakes readers of signalfds. A reader queues itself and then looks for a signal with proc->lock
+ * held, so none misses this wake-up.
+ */
+static void announce(struct process *proc)
+{
+	struct wait_queue *queue = arrivals_of(proc);
+
+	ASSERT_HELD(&proc->lock);
+	if (unlikely(!list_empty(&queue->waiters)))
+		wake_up_all(queue);
+}
+
+bool signal_is_pending(const struct sigpending *pending, int sig)
+{
+	return sig < SIGRTMIN && pending->set & SIGNAL_BIT(sig);
+}
+
+int signal_enqueue(struct process *proc, struct sigpending *pending, int sig,
+		   const struct siginfo *info)
+{
+	static const struct siginfo from_kernel = { .si_code = SI_KERNEL };
+	struct signal_entry *entry;
+
+	ASSERT_HELD(&proc->lock);
+	if (signal_is_pending(pending, sig))
+		return 0;
+	entry = alloc_entry(proc, sig >= SIGRTMIN || (info && info->si_code < 0));
+	if (!entry && sig >= SIGRTMIN && info && info->si_code != SI_USER)
+		return -EAGAIN;
+	pending->set |= SIGNAL_BIT(sig);
+	if (pending != &proc->pending)
+		proc->thread_signals |= SIGNAL_BIT(sig);
+	announce(proc);
+	if (!entry)
+		return 0;
+	entry->info = info ? *info : from_kernel;
+	entry->info.si_signo = sig;
+	entry->owner = NULL;
+	list_add_tail(&entry->node, &pending->queue);
+	return 0;
+}
+
+static int first_signal(u64 set)
+{
+	if (set & SYNCHRONOUS)
+		set &= SYNCHRONOUS;
+	return __builtin_ctzll(set) + 1;
+}
+
+int signal_find(u64 set, struct sigpending **pending)
+{
+	struct task *task = current;
+
+	ASSERT_HELD(&task->proc->lock);
+	*pending = &task->pending;
+	if (!(task->pending.set & set))
+		*pending = &task->proc->pending;
+	set &= (*pending)->set;
+	return set ? first_signal(set) : 0;
+}
+
+void signal_take(struct sigpending *pending, int sig, struct siginfo *info)
+{
+	struct signal_entry *entry, *first = NULL;
+	bool more = false;
+
+	ASSERT_HELD(&current->proc->lock);
+	DEBUG_ASSERT(pending->set & SIGNAL_BIT(sig));
+	list_for_each_entry(entry, &pending->queue, node) {
+		if (entry->info.si_signo != sig)
+			continue;
+		more = first;
+		if (more)
+			break;
+		first = entry;
+	}
+	if (!more)
+		pending->set &= ~SIGNAL_BIT(sig);
+	if (first) {
+		if (unlikely(first->owner))
+			tell_owner(first->owner);
+		*info = first->info;
+		drop_entry(first);
+	} else {
+		*info = (struct siginfo){ .si_signo = sig };
+	}
+}
