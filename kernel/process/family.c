@@ -9,6 +9,7 @@
 #include <lego/process.h>
 
 #include "process.h"
+#include "signal.h"
 #include <lego/assert.h>
 #include <lego/bug.h>
 #include <lego/errno.h>
@@ -255,67 +256,66 @@ static bool notify_parent(struct process *proc)
 	return wants;
 }
 
-/*
- * Returns true if the group is orphaned, that is, no member except `except` has a parent in another
- * group of the same session.
- */
-static bool is_orphaned(pid_t pgid, const struct process *except)
+static bool find_connection(struct process *proc, void *found)
 {
-	struct process *proc;
+	const struct process *parent = proc->parent;
 
 	ASSERT_HELD(&process_tree_lock);
-	list_for_each_entry(proc, process_group(pgid), group_node) {
-		if (proc == except || proc->zombie || !proc->parent || proc->parent == init_process)
-			continue;
-		if (proc->parent->pgid != pgid && proc->parent->sid == proc->sid)
-			return false;
-	}
-	return true;
+	if (!proc->zombie && parent && parent != init_process && parent->pgid != proc->pgid &&
+	    parent->sid == proc->sid)
+		*(bool *)found = true;
+	return !*(bool *)found;
 }
 
 bool process_group_is_orphaned(pid_t pgid)
 {
-	unsigned long flags = spin_lock_irqsave(&process_tree_lock);
-	bool orphaned = is_orphaned(pgid, NULL);
+	bool connected = false;
 
-	spin_unlock_irqrestore(&process_tree_lock, flags);
-	return orphaned;
+	process_for_each_member(pgid, find_connection, &connected);
+	return !connected;
 }
 
-static bool has_stopped_member(pid_t pgid)
+static bool find_stopped(struct process *proc, void *found)
 {
-	struct process *proc;
-
-	ASSERT_HELD(&process_tree_lock);
-	list_for_each_entry(proc, process_group(pgid), group_node) {
-		if (READ_ONCE(proc->stopped))
-			return true;
-	}
-	return false;
+	*(bool *)found = READ_ONCE(proc->stopped);
+	return !*(bool *)found;
 }
 
-static void hang_up_group(pid_t pgid)
+static bool hang_up(struct process *proc, void *unused)
 {
-	struct process *proc;
-
-	ASSERT_HELD(&process_tree_lock);
-	list_for_each_entry(proc, process_group(pgid), group_node) {
-		signal_send(proc, SIGHUP, NULL);
-		signal_send(proc, SIGCONT, NULL);
-	}
+	signal_send(proc, SIGHUP, NULL);
+	signal_send(proc, SIGCONT, NULL);
+	return true;
 }
 
 /*
- * Until now, proc's parent connected its group to the rest of the session. If it was the last such
- * parent, the group is orphaned, and no shell can continue its stopped processes: sends them SIGHUP
- * and SIGCONT.
+ * Until now, proc's parent has connected its group to the rest of the session. If it was the last
+ * such parent, the group is orphaned, and no shell can continue its stopped processes. Returns the
+ * group, with a reference to its number, for hang_up_orphaned(); 0: there is nothing to do.
  */
-static void check_orphaned(struct process *proc, struct process *parent,
-			   const struct process *except)
+static pid_t group_to_check(struct process *proc, struct process *parent)
 {
-	if (parent && parent->pgid != proc->pgid && parent->sid == proc->sid &&
-	    is_orphaned(proc->pgid, except) && has_stopped_member(proc->pgid))
-		hang_up_group(proc->pgid);
+	ASSERT_HELD(&process_tree_lock);
+	if (!parent || parent->pgid == proc->pgid || parent->sid != proc->sid ||
+	    !signal_any_stopped())
+		return 0;
+	pid_get(proc->pgid);
+	return proc->pgid;
+}
+
+/* Sends SIGHUP and SIGCONT to a group that is orphaned and has a stopped member. */
+static void hang_up_orphaned(pid_t pgid)
+{
+	bool stopped = false;
+
+	ASSERT_NOT_HELD(&process_tree_lock);
+	if (!pgid)
+		return;
+	if (process_group_is_orphaned(pgid))
+		process_for_each_member(pgid, find_stopped, &stopped);
+	if (stopped)
+		process_for_each_member(pgid, hang_up, NULL);
+	pid_put(pgid);
 }
 
 /* Returns the new parent for the children of a process that ends. */
@@ -329,24 +329,34 @@ static struct process *find_reaper(const struct process *proc)
 	return at ? at : init_process;
 }
 
+/* Returns true if the parent has a child left in the child's group, which connects that, too. */
+static bool next_is_of_group(struct process *parent, const struct process *child)
+{
+	return !list_empty(&parent->children) &&
+	       list_first_entry(&parent->children, struct process, sibling)->pgid == child->pgid;
+}
+
 /*
- * Gives a number of children a new parent. Adds to `gone` those zombies that the new parent does
- * not want, either. Returns true if there are more children.
+ * Gives a number of children a new parent, up to one whose group may be orphaned by that: sets
+ * *pgid to that group, or to 0. Adds to `gone` those zombies that the new parent does not want,
+ * either. Returns true if there are more children.
  */
-static bool give_children_away(struct process *proc, struct list_head *gone)
+static bool give_children_away(struct process *proc, struct list_head *gone, pid_t *pgid)
 {
 	struct process *reaper = find_reaper(proc);
 
 	ASSERT_HELD(&process_tree_lock);
 	DEBUG_ASSERT(proc != init_process);
-	for (unsigned int i = 0; i < MAX_STEPS && !list_empty(&proc->children); i++) {
+	*pgid = 0;
+	for (unsigned int i = 0; i < MAX_STEPS && !*pgid && !list_empty(&proc->children); i++) {
 		struct process *child = list_first_entry(&proc->children, struct process, sibling);
 
 		set_parent(child, reaper);
 		child->exit_signal = SIGCHLD;
 		if (child->death_signal && !child->zombie)
 			signal_send(child, child->death_signal, NULL);
-		check_orphaned(child, proc, NULL);
+		if (!next_is_of_group(proc, child))
+			*pgid = group_to_check(child, proc);
 		if (child->zombie && !notify_parent(child)) {
 			family_detach(child);
 			list_add_tail(&child->sibling, gone);
@@ -359,21 +369,24 @@ void family_exit(struct process *proc)
 {
 	unsigned long flags = spin_lock_irqsave(&process_tree_lock);
 	struct process *child, *next;
+	pid_t pgid;
 	LIST_HEAD(gone);
 
 	DEBUG_ASSERT(!proc->zombie && !proc->nr_threads && !proc->mm && !proc->files);
-	while (give_children_away(proc, &gone)) {
+	while (give_children_away(proc, &gone, &pgid) || pgid) {
 		spin_unlock_irqrestore(&process_tree_lock, flags);
+		hang_up_orphaned(pgid);
 		flags = spin_lock_irqsave(&process_tree_lock);
 	}
 	proc->zombie = true;
 	family_set_waitable(proc);
-	check_orphaned(proc, proc->parent, proc);
+	pgid = group_to_check(proc, proc->parent);
 	if (!notify_parent(proc)) {
 		family_detach(proc);
 		list_add_tail(&proc->sibling, &gone);
 	}
 	spin_unlock_irqrestore(&process_tree_lock, flags);
+	hang_up_orphaned(pgid);
 	list_for_each_entry_safe(child, next, &gone, sibling) {
 		list_del(&child->sibling);
 		family_release(child);
