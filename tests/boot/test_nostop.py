@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT / "tests/accuracy"))
 import truth  # noqa: E402
 
 LIMIT = 50_000  # instructions
-NR_CALLS = {"threads": 8000, "processes": 8000, "waiters": 4000}
+NR_CALLS = 8000
 TIMEOUT_S = 600  # for a report of 1,000 processes
 
 
@@ -42,7 +42,7 @@ def test_stretches_with_interrupts_off(builds, crowd, how):
     builds.tools("truth.so")
     talk = {"talk": press_keys} if how == "keys" else {}
     append = "profile.source=nmi profile.hz=100 profile.on_exit=none"
-    nr = NR_CALLS[crowd] if how == "calls" else 1000
+    nr = NR_CALLS if how == "calls" else 1000
     append += f" init=/bin/crowd -- {crowd} {nr} {how if how != 'files' else ''}"
     # The program switches points on when all threads sleep, and sampling off when it is done.
     window = ("points_begin", "source_apply")

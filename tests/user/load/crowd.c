@@ -8,6 +8,7 @@
  * longest stretch with interrupts off (tests/boot/test_nostop.py).
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
@@ -18,12 +19,13 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/times.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include "proc_profile.h"
 #include "run.h"
 
-#define DIR	    "/proc/profile/"
+#define PROFILE	    "/proc/profile/"
 #define STACK_BYTES (64 << 10)
 
 /* linux/futex.h is not in musl's include path. */
@@ -99,16 +101,16 @@ static size_t read_all(const char *path)
 
 static void read_and_switch(void)
 {
-	CHECK(read_all(DIR "strace") > 1000);
+	CHECK(read_all(PROFILE "strace") > 1000);
 	CHECK(read_all("/proc/self/strace") > 500);
-	CHECK(read_all(DIR "report") > 1000);
-	CHECK(read_all(DIR "heatmap") > 500);
-	control(DIR "strace", "off");
-	control(DIR "strace", "on");
+	CHECK(read_all(PROFILE "report") > 1000);
+	CHECK(read_all(PROFILE "heatmap") > 500);
+	control(PROFILE "strace", "off");
+	control(PROFILE "strace", "on");
 	control("/proc/self/strace", "reset");
-	control(DIR "strace", "reset");
-	CHECK(read_all(DIR "strace") > 500);
-	control(DIR "report", "reset");
+	control(PROFILE "strace", "reset");
+	CHECK(read_all(PROFILE "strace") > 500);
+	control(PROFILE "report", "reset");
 }
 
 /* Asks for the CPU time of all threads, also at each tick: a timer has that clock. */
@@ -134,11 +136,79 @@ static void measure_time(void)
 	CHECK(read_all("/proc/self/stat") > 50);
 }
 
+/* Lets many timers expire at the same moment, and drops all their signals at once. */
+static void expire_timers(int nr)
+{
+	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMIN + 1 };
+	struct itimerspec at = { 0 };
+	pid_t self = getpid();
+	struct timespec now;
+	sigset_t set;
+	int id;
+
+	memcpy(&event.sigev_notify_function, &self, sizeof(self)); /* musl has no name for it */
+	sigemptyset(&set);
+	sigaddset(&set, event.sigev_signo);
+	CHECK(!sigprocmask(SIG_BLOCK, &set, NULL));
+	CHECK(!clock_gettime(CLOCK_MONOTONIC, &at.it_value));
+	at.it_value.tv_sec++;
+	for (int i = 0; i < nr; i++) {
+		CHECK(!syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &id));
+		CHECK(!syscall(SYS_timer_settime, id, TIMER_ABSTIME, &at, NULL));
+	}
+	CHECK(!clock_gettime(CLOCK_MONOTONIC, &now) && now.tv_sec <= at.it_value.tv_sec);
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at.it_value, NULL))
+		;
+	sleep_ms(2 * TICK_MS);
+	CHECK(!sigpending(&set) && sigismember(&set, event.sigev_signo));
+	CHECK(signal(event.sigev_signo, SIG_IGN) == SIG_DFL);
+	CHECK(!sigpending(&set) && !sigismember(&set, event.sigev_signo));
+}
+
+static int count_entries(const char *path)
+{
+	DIR *dir = opendir(path);
+	int nr = 0;
+
+	CHECK(dir != NULL);
+	while (readdir(dir))
+		nr++;
+	closedir(dir);
+	return nr;
+}
+
+/* Sends signals that all threads block, or that stop them. Process 1 continues them. */
+static void send_signals(void)
+{
+	siginfo_t info;
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	CHECK(!kill(getpid(), SIGUSR1));
+	CHECK(sigwaitinfo(&set, &info) == SIGUSR1);
+	CHECK(!kill(getpid(), SIGSTOP));
+}
+
+/* Stops the children, whose group is orphaned when this process ends: then they get a SIGHUP. */
+static void leave_stopped(int nr)
+{
+	siginfo_t info;
+
+	CHECK(!kill(-1, SIGSTOP));
+	for (int i = 0; i < nr; i++)
+		CHECK(!waitid(P_ALL, 0, &info, WSTOPPED));
+	CHECK(!setpgid(0, getpgid(1)));
+}
+
 static void make_calls(int nr, int is_process)
 {
 	cpu_set_t cpus;
 
 	measure_time();
+	expire_timers(nr);
+	CHECK(read_all("/proc/self/io") > 50);
+	CHECK(count_entries("/proc/self/task") == 2 + (is_process ? 1 : nr + 1));
 	if (poll_pipe[1] >= 0) {
 		CHECK(write(poll_pipe[1], "", 1) == 1);
 		while (__atomic_load_n(&nr_polled, __ATOMIC_RELAXED) < nr)
@@ -156,15 +226,32 @@ static void make_calls(int nr, int is_process)
 	CHECK(syscall(SYS_futex, start_line, FUTEX_REQUEUE, 0, (long)INT_MAX, start_line + 1, 0) ==
 	      nr);
 	CHECK(syscall(SYS_futex, start_line + 1, FUTEX_WAKE, INT_MAX, NULL, NULL, 0) == nr);
+	send_signals();
 	/* Ends all other threads. */
 	if (!is_process && !check_failures())
 		CHECK(execl("/proc/self/exe", "crowd", "threads", "0", "end", NULL) == 0);
+	if (is_process)
+		leave_stopped(nr);
 }
 
 static int finish(void)
 {
-	control(DIR "heatmap", "off");
+	control(PROFILE "heatmap", "off");
 	return check_finish("crowd");
+}
+
+/* Continues a child that has stopped, and waits until no child is left. */
+static void wait_for_all(pid_t child)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WUNTRACED)) > 0) {
+		if (WIFSTOPPED(status))
+			CHECK(!kill(pid, SIGCONT));
+		else if (pid == child)
+			CHECK(status == 0);
+	}
 }
 
 static void wait_for_line(void)
@@ -181,24 +268,36 @@ int main(int argc, char **argv)
 	int nr = argc > 2 ? atoi(argv[2]) : 1000;
 	int is_process = argc > 1 && !strcmp(argv[1], "processes");
 	int is_poll = argc > 1 && !strcmp(argv[1], "waiters");
+	int makes_calls = argc > 3 && !strcmp(argv[3], "calls");
+	sigset_t blocked;
+	pid_t pid;
 
 	if (argc > 3 && !strcmp(argv[3], "end"))
-		return finish();
+		return 0;
 	nr_ready = mmap(NULL, 3 * sizeof(*nr_ready), PROT_READ | PROT_WRITE,
 			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (!CHECK(nr_ready != MAP_FAILED))
 		return 1;
+	if (makes_calls && (pid = fork_child())) {
+		wait_for_all(pid);
+		return finish();
+	}
 	start_line = nr_ready + 1;
 	last_tid = getpid();
 	CHECK(!is_poll || !pipe(poll_pipe));
 	CHECK(!setpgid(0, 0));
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGUSR1);
+	CHECK(!sigprocmask(SIG_BLOCK, &blocked, NULL));
 	for (int i = 0; i < nr; i++)
 		start(is_process);
 	CHECK(WAIT_UNTIL(__atomic_load_n(nr_ready, __ATOMIC_RELAXED) == nr));
-	control(DIR "points", "*");
-	if (argc > 3 && !strcmp(argv[3], "calls"))
+	control(PROFILE "points", "*");
+	if (makes_calls) {
 		make_calls(nr, is_process);
-	else if (argc > 3)
+		child_exit(0);
+	}
+	if (argc > 3)
 		wait_for_line();
 	else
 		read_and_switch();
