@@ -74,7 +74,10 @@ struct mm {
 	atomic_t refs;
 	struct list_head node; /* in the list of all: file_mappings.c */
 
-	/* Read: areas and brk do not change; write: areas may change, and pages may be unmapped. */
+	/*
+	 * Read: areas and brk do not change; pages are mapped, and madvise() unmaps some, with
+	 * pt_lock. Write: areas may change, and pages are unmapped or moved.
+	 */
 	struct rw_mutex lock;
 	struct vma_tree areas;
 	unsigned int nr_vmas;
@@ -82,6 +85,7 @@ struct mm {
 	u64 mmap_base; /* areas without a requested address are placed downwards from here */
 
 	spinlock_t pt_lock; /* taken by holders of the read lock to change the page table */
+	u64 nr_discards;    /* raised with it when they unmap pages */
 	u64 nr_pages;	    /* user pages mapped: Linux's resident set */
 	u64 max_pages;	    /* the maximum of nr_pages so far */
 	u64 nr_tables;	    /* page tables of the last level */

@@ -111,23 +111,20 @@ void mm_end_accessed(struct mm *mm)
 
 bool mm_clear_accessed(struct mm *mm, u64 *addr, u64 end, bool *flush)
 {
-	u64 *pte = pgtable_next(mm->pgd, addr, end), old, seen;
+	u64 *pte, old, seen;
 
 	ASSERT_HELD(&mm->lock);
-	if (!pte)
-		return false;
-	for (old = READ_ONCE(*pte);; old = seen) {
-		u64 new = (old & ~(PTE_ACCESSED | PTE_DIRTY)) | PTE_SAMPLED;
-
-		if (!pte_has_page(old))
-			return false;
-		/* CPUs set bits at any time; a page fault may replace the entry. */
-		seen = cmpxchg(pte, old, new);
-		if (seen == old)
-			break;
+	while ((pte = pgtable_next(mm->pgd, addr, end))) {
+		/* CPUs set bits at any time; a page fault or madvise() may replace the entry. */
+		for (old = READ_ONCE(*pte); pte_has_page(old); old = seen) {
+			seen = cmpxchg(pte, old, (old & ~(PTE_ACCESSED | PTE_DIRTY)) | PTE_SAMPLED);
+			if (seen == old) {
+				*flush |= !!(old & (PTE_ACCESSED | PTE_DIRTY));
+				return true;
+			}
+		}
 	}
-	*flush |= !!(old & (PTE_ACCESSED | PTE_DIRTY));
-	return true;
+	return false;
 }
 
 enum profile_page_use mm_page_use(struct mm *mm, u64 addr)

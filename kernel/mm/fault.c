@@ -87,12 +87,14 @@ static struct page *make_page(const struct vma *vma, u64 addr, u64 bytes, u32 ac
  * Copies a borrowed page at the first write. No thread may write to the copy while another CPU can
  * still read the old page through its TLB. So the entry first loses all access, until all TLBs are
  * flushed. Other threads that fault on the entry meanwhile make a copy, too; the first one to
- * finish installs its copy. The last user of a page keeps it without a copy, because no one else
- * can reach it.
+ * finish installs its copy. If pages were discarded meanwhile, the entry may be one that others can
+ * read again, so the access faults once more. The last user of a page keeps it without a copy,
+ * because no one else can reach it.
  */
 static int copy_borrowed(struct mm *mm, const struct vma *vma, u64 addr, u64 *pte)
 {
 	struct page *old = NULL, *copy;
+	u64 nr_discards;
 
 	ASSERT_HELD(&mm->lock);
 	spin_lock(&mm->pt_lock);
@@ -112,6 +114,7 @@ static int copy_borrowed(struct mm *mm, const struct vma *vma, u64 addr, u64 *pt
 		return FAULT_COPY;
 	}
 	page_get(old);
+	nr_discards = mm->nr_discards;
 	spin_unlock(&mm->pt_lock);
 
 	copy = user_page_alloc(0);
@@ -121,12 +124,12 @@ static int copy_borrowed(struct mm *mm, const struct vma *vma, u64 addr, u64 *pt
 	}
 	memcpy(page_address(copy), page_address(old), PAGE_SIZE);
 	spin_lock(&mm->pt_lock);
-	if (*pte & PTE_BORROWED)
+	if (*pte & PTE_BORROWED && mm->nr_discards == nr_discards)
 		WRITE_ONCE(*pte, (*pte & PTE_PAGE_MASK) | pte_user_bits(0, true));
 	spin_unlock(&mm->pt_lock);
 	flush_tlb_mm_range(mm, addr, addr + PAGE_SIZE);
 	spin_lock(&mm->pt_lock);
-	if (*pte & PTE_BORROWED) {
+	if (*pte & PTE_BORROWED && mm->nr_discards == nr_discards) {
 		u64 entry = page_to_phys(copy) | pte_user_bits(vma->prot, false);
 
 		profile_memory_mapped(vma_kind(vma), true, &entry);

@@ -116,6 +116,9 @@ u64 *pages_alloc_entry(struct mm *mm, u64 addr);
 void pages_unmap(struct mm *mm, u64 start, u64 end);
 void pages_free(struct mm *mm, u64 start, u64 end);
 
+/* Unmaps and frees the pages of an area in [start, end). Needs mm->lock for reading only. */
+void pages_discard(struct mm *mm, const struct vma *vma, u64 start, u64 end);
+
 /* Gives the pages in [start, end) the access rights prot. */
 void pages_protect(struct mm *mm, u64 start, u64 end, u32 prot);
 

@@ -119,7 +119,7 @@ SYSCALL_DEFINE1(brk, u64, addr)
 static long discard(struct mm *mm, u64 start, u64 end, bool anonymous_only)
 {
 	struct vma *vma;
-	long error = rw_mutex_lock_write_killable(&mm->lock);
+	long error = rw_mutex_lock_read_killable(&mm->lock);
 
 	if (error)
 		return error;
@@ -130,9 +130,9 @@ static long discard(struct mm *mm, u64 start, u64 end, bool anonymous_only)
 			error = -EINVAL;
 			break;
 		}
-		pages_unmap(mm, max(start, vma->start), min(end, vma->end));
+		pages_discard(mm, vma, max(start, vma->start), min(end, vma->end));
 	}
-	rw_mutex_unlock_write(&mm->lock);
+	rw_mutex_unlock_read(&mm->lock);
 	return error;
 }
 

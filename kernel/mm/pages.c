@@ -14,6 +14,8 @@
 #include <lego/page.h>
 #include <lego/sched.h>
 
+#define TABLE_BYTES	 (PTRS_PER_TABLE * PAGE_SIZE) /* of memory, by a table of the last level */
+#define DISCARD_STEP	 128  /* pages that are unmapped with one flush of the TLBs */
 #define RESCHED_INTERVAL 1024 /* pages; sleeping with mm->lock held blocks other threads */
 
 /* The range that has to be flushed from the TLBs. */
@@ -125,7 +127,7 @@ void mm_get_peak(const struct mm *mm, u64 nr[NR_MM_KINDS])
  */
 static void keep_peak(struct mm *mm)
 {
-	ASSERT_MM_HELD_WRITE(mm);
+	ASSERT_MM_HELD(mm);
 	if (mm->nr_pages != mm->max_pages)
 		return;
 	keep_peak_kernel(mm);
@@ -158,6 +160,50 @@ void pages_unmap(struct mm *mm, u64 start, u64 end)
 	struct flush_range range = hide_pages(mm, start, end);
 
 	pages_free(mm, range.start, range.end);
+}
+
+/*
+ * Unmaps the next pages of an area before end, moves *addr behind them, and flushes the TLBs.
+ * Returns their number. Page faults may map other pages at once.
+ */
+static unsigned int take_pages(struct mm *mm, const struct vma *vma, u64 *addr, u64 end,
+			       struct page *pages[DISCARD_STEP])
+{
+	struct flush_range range = { 0, 0 };
+	unsigned int nr = 0;
+	u64 *pte;
+
+	spin_lock(&mm->pt_lock);
+	keep_peak(mm);
+	while (nr < DISCARD_STEP && (pte = pgtable_next(mm->pgd, addr, end))) {
+		pages[nr++] = pte_page(*pte);
+		WRITE_ONCE(*pte, 0);
+		flush_range_add(&range, *addr);
+		*addr += PAGE_SIZE;
+	}
+	DEBUG_ASSERT(nr <= mm->nr_pages && mm->nr_pages <= mm->max_pages);
+	mm->nr_pages -= nr;
+	mm->nr_of_kind[vma_kind(vma)] -= nr;
+	mm->nr_discards++;
+	spin_unlock(&mm->pt_lock);
+	flush_range_done(mm, &range);
+	return nr;
+}
+
+void pages_discard(struct mm *mm, const struct vma *vma, u64 start, u64 end)
+{
+	struct page *pages[DISCARD_STEP];
+
+	ASSERT_MM_HELD(mm);
+	/* Empty tables are skipped without the lock. */
+	while (pgtable_next(mm->pgd, &start, end)) {
+		u64 stop = min(end, ALIGN_DOWN(start, TABLE_BYTES) + TABLE_BYTES);
+		unsigned int nr = take_pages(mm, vma, &start, stop, pages);
+
+		for (unsigned int i = 0; i < nr; i++)
+			page_put(pages[i]);
+		cond_resched();
+	}
 }
 
 void pages_protect(struct mm *mm, u64 start, u64 end, u32 prot)

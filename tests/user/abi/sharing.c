@@ -417,11 +417,55 @@ static void test_changing(void)
 	munmap(target, 8 * PAGE);
 }
 
+#define NR_ROUNDS 2000
+
+/* Reads, writes and drops pages of a file by turns. A page has the file's byte or a thread's. */
+static void *discard(void *number)
+{
+	long own = (long)number;
+	int nr_wrong = 0;
+
+	for (int i = 0; i < NR_ROUNDS; i++) {
+		volatile char *page = target + (i * 7 + own) % 8 * PAGE;
+		char seen = page[own];
+
+		nr_wrong += seen != 'f' && seen != 'a' + own;
+		page[own] = 'a' + own;
+		if (i % 3 == 0)
+			nr_wrong += madvise((void *)page, PAGE, MADV_DONTNEED) != 0;
+		if (i % 64 == 0)
+			nr_wrong += madvise(target, 8 * PAGE, MADV_DONTNEED) != 0;
+	}
+	CHECK(nr_wrong == 0);
+	return NULL;
+}
+
+/* Several threads drop pages of a private mapping at once, while others copy them. */
+static void test_discarding(void)
+{
+	pthread_t threads[NR_SPINNERS];
+	int fd = memfd_create("bytes", 0);
+	char bytes[PAGE];
+
+	memset(bytes, 'f', sizeof(bytes));
+	for (int i = 0; i < 8; i++)
+		CHECK(write(fd, bytes, sizeof(bytes)) == PAGE);
+	target = map(NULL, 8, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd);
+	for (long i = 0; i < NR_SPINNERS; i++)
+		CHECK(!pthread_create(&threads[i], NULL, discard, (void *)i));
+	for (int i = 0; i < NR_SPINNERS; i++)
+		CHECK(!pthread_join(threads[i], NULL));
+	CHECK(!madvise(target, 8 * PAGE, MADV_DONTNEED));
+	for (int i = 0; i < 8; i++)
+		CHECK(!memcmp(target + i * PAGE, bytes, PAGE));
+	munmap(target, 8 * PAGE);
+	close(fd);
+}
+
 static const struct test tests[] = {
-	TEST(anonymous),   TEST(futex),	 TEST(pthread_shared),
-	TEST(posix_names), TEST(file),	 TEST(file_rights),
-	TEST(cut),	   TEST(mremap), TEST(under_feet),
-	TEST(changing),	   { 0 },
+	TEST(anonymous),   TEST(futex), TEST(pthread_shared), TEST(posix_names), TEST(file),
+	TEST(file_rights), TEST(cut),	TEST(mremap),	      TEST(under_feet),	 TEST(changing),
+	TEST(discarding),  { 0 },
 };
 
 int main(int argc, char **argv)
