@@ -22,7 +22,7 @@ LIST_HEAD(process_list);
 
 static struct process *init_process;
 
-static LIST_HEAD(walks); /* through process_list and through the members of groups */
+static LIST_HEAD(walks); /* through process_list, the members of groups, and children */
 
 void process_leave_list(struct list_head *node)
 {
@@ -52,8 +52,8 @@ static bool walk_some(struct list_walk *walk, const struct list_head *end, size_
 	return walk->next != end;
 }
 
-static void walk_all(struct list_head *list, size_t offset,
-		     bool (*fn)(struct process *proc, void *arg), void *arg, unsigned long flags)
+void process_walk(struct list_head *list, size_t offset,
+		  bool (*fn)(struct process *proc, void *arg), void *arg, unsigned long flags)
 {
 	struct list_walk walk = { .next = list->next };
 
@@ -70,7 +70,7 @@ void process_for_each(bool (*fn)(struct process *proc, void *arg), void *arg)
 {
 	unsigned long flags = spin_lock_irqsave(&process_tree_lock);
 
-	walk_all(&process_list, offsetof(struct process, all_node), fn, arg, flags);
+	process_walk(&process_list, offsetof(struct process, all_node), fn, arg, flags);
 	spin_unlock_irqrestore(&process_tree_lock, flags);
 }
 
@@ -82,7 +82,7 @@ void process_for_each_member(pid_t pgid, bool (*fn)(struct process *proc, void *
 
 	if (any) {
 		pid_get(pgid); /* keeps the list, even if all members leave */
-		walk_all(members, offsetof(struct process, group_node), fn, arg, flags);
+		process_walk(members, offsetof(struct process, group_node), fn, arg, flags);
 	}
 	spin_unlock_irqrestore(&process_tree_lock, flags);
 	if (any)
@@ -137,8 +137,8 @@ static void set_parent(struct process *proc, struct process *parent)
 
 	ASSERT_HELD(&process_tree_lock);
 	DEBUG_ASSERT(proc != parent);
-	list_del(&proc->sibling);
-	list_del(&proc->wait_node);
+	process_leave_list(&proc->sibling);
+	process_leave_list(&proc->wait_node);
 	proc->parent = parent;
 	if (!parent)
 		return;
@@ -231,8 +231,8 @@ static bool wants_zombies(struct process *parent, bool *ignores)
 }
 
 /*
- * Tells the parent of a zombie, which has just ended or has a new parent. Returns false if the
- * parent does not want zombies.
+ * Tells the parent of a zombie, which has just ended or has a new parent, except those of its
+ * threads that wait: see wake_parent(). Returns false if the parent does not want zombies.
  */
 static bool notify_parent(struct process *proc)
 {
@@ -252,7 +252,6 @@ static bool notify_parent(struct process *proc)
 		info.si_signo = proc->exit_signal;
 		signal_send(parent, proc->exit_signal, &info);
 	}
-	wake_up_all(&parent->child_wait);
 	return wants;
 }
 
@@ -329,6 +328,16 @@ static struct process *find_reaper(const struct process *proc)
 	return at ? at : init_process;
 }
 
+/* Releases the lock, and wakes the threads of the parent that wait for children. */
+static void wake_parent(struct process *parent, unsigned long flags)
+{
+	ASSERT_HELD(&process_tree_lock);
+	process_get(parent);
+	spin_unlock_irqrestore(&process_tree_lock, flags);
+	wake_up_all(&parent->child_wait);
+	process_put(parent);
+}
+
 /* Returns true if the parent has a child left in the child's group, which connects that, too. */
 static bool next_is_of_group(struct process *parent, const struct process *child)
 {
@@ -339,12 +348,11 @@ static bool next_is_of_group(struct process *parent, const struct process *child
 /*
  * Gives a number of children a new parent, up to one whose group may be orphaned by that: sets
  * *pgid to that group, or to 0. Adds to `gone` those zombies that the new parent does not want,
- * either. Returns true if there are more children.
+ * either.
  */
-static bool give_children_away(struct process *proc, struct list_head *gone, pid_t *pgid)
+static void give_children_away(struct process *proc, struct process *reaper, struct list_head *gone,
+			       pid_t *pgid)
 {
-	struct process *reaper = find_reaper(proc);
-
 	ASSERT_HELD(&process_tree_lock);
 	DEBUG_ASSERT(proc != init_process);
 	*pgid = 0;
@@ -362,30 +370,33 @@ static bool give_children_away(struct process *proc, struct list_head *gone, pid
 			list_add_tail(&child->sibling, gone);
 		}
 	}
-	return !list_empty(&proc->children);
 }
 
 void family_exit(struct process *proc)
 {
 	unsigned long flags = spin_lock_irqsave(&process_tree_lock);
-	struct process *child, *next;
+	struct process *child, *next, *parent;
 	pid_t pgid;
 	LIST_HEAD(gone);
 
 	DEBUG_ASSERT(!proc->zombie && !proc->nr_threads && !proc->mm && !proc->files);
-	while (give_children_away(proc, &gone, &pgid) || pgid) {
-		spin_unlock_irqrestore(&process_tree_lock, flags);
+	while (!list_empty(&proc->children)) {
+		struct process *reaper = find_reaper(proc);
+
+		give_children_away(proc, reaper, &gone, &pgid);
+		wake_parent(reaper, flags);
 		hang_up_orphaned(pgid);
 		flags = spin_lock_irqsave(&process_tree_lock);
 	}
 	proc->zombie = true;
 	family_set_waitable(proc);
-	pgid = group_to_check(proc, proc->parent);
+	parent = proc->parent;
+	pgid = group_to_check(proc, parent);
 	if (!notify_parent(proc)) {
 		family_detach(proc);
 		list_add_tail(&proc->sibling, &gone);
 	}
-	spin_unlock_irqrestore(&process_tree_lock, flags);
+	wake_parent(parent, flags);
 	hang_up_orphaned(pgid);
 	list_for_each_entry_safe(child, next, &gone, sibling) {
 		list_del(&child->sibling);
@@ -409,7 +420,8 @@ void process_notify_stopped(struct process *proc, bool continued)
 				continued ? SIGCONT : READ_ONCE(proc->stop_signal));
 		if (!silent)
 			signal_send(parent, SIGCHLD, &info);
-		wake_up_all(&parent->child_wait);
+		wake_parent(parent, flags);
+	} else {
+		spin_unlock_irqrestore(&process_tree_lock, flags);
 	}
-	spin_unlock_irqrestore(&process_tree_lock, flags);
 }

@@ -111,6 +111,14 @@ void family_exit(struct process *proc);
  */
 void process_leave_list(struct list_head *node);
 
+/*
+ * Calls fn for each process of a list, `offset` bytes before its node there, until it returns
+ * false. process_tree_lock is held, taken with these flags, and free for a moment after a number of
+ * processes. The list must stay; processes leave it by process_leave_list().
+ */
+void process_walk(struct list_head *list, size_t offset,
+		  bool (*fn)(struct process *proc, void *arg), void *arg, unsigned long flags);
+
 /* Marks a process for which the parent's wait can return. process_tree_lock is held. */
 void family_set_waitable(struct process *proc);
 

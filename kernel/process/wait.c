@@ -38,6 +38,7 @@ struct wait_request {
 	int type; /* P_* */
 	pid_t id;
 	u32 options;
+	bool has_child; /* that is meant */
 
 	/* The result. */
 	pid_t pid; /* 0: nothing */
@@ -99,7 +100,7 @@ static bool take_child(struct wait_request *req, struct process *child)
 	if (req->options & WNOWAIT)
 		return true;
 	child->wait_event = 0;
-	list_del(&child->wait_node);
+	process_leave_list(&child->wait_node);
 	return true;
 }
 
@@ -115,27 +116,40 @@ static int look_at(struct wait_request *req, pid_t pid)
 	return ret;
 }
 
-static int look_at_all(struct wait_request *req)
+static bool take_waitable(struct process *child, void *arg)
 {
-	struct process *parent = current->proc, *child;
+	struct wait_request *req = arg;
 
-	list_for_each_entry(child, &parent->waitable, wait_node) {
-		/* The child may leave the list now. */
-		if (is_meant(req, child) && take_child(req, child))
-			return 1;
-	}
-	list_for_each_entry(child, &parent->children, sibling) {
-		if (is_meant(req, child))
-			return 0;
-	}
-	return -ECHILD;
+	return !(is_meant(req, child) && take_child(req, child));
+}
+
+static bool find_meant(struct process *child, void *arg)
+{
+	struct wait_request *req = arg;
+
+	req->has_child = is_meant(req, child);
+	return !req->has_child;
+}
+
+/* A child that ends or stops meanwhile and is missed wakes this thread afterwards. */
+static int look_at_all(struct wait_request *req, unsigned long flags)
+{
+	struct process *parent = current->proc;
+
+	process_walk(&parent->waitable, offsetof(struct process, wait_node), take_waitable, req,
+		     flags);
+	if (req->pid)
+		return 1;
+	req->has_child = false;
+	process_walk(&parent->children, offsetof(struct process, sibling), find_meant, req, flags);
+	return req->has_child ? 0 : -ECHILD;
 }
 
 /* Looks for a child. Returns 1: found; 0: not yet; -ECHILD: there will be none. */
 static int look_for_child(struct wait_request *req)
 {
 	unsigned long flags = spin_lock_irqsave(&process_tree_lock);
-	int ret = req->type == P_PID ? look_at(req, req->id) : look_at_all(req);
+	int ret = req->type == P_PID ? look_at(req, req->id) : look_at_all(req, flags);
 
 	spin_unlock_irqrestore(&process_tree_lock, flags);
 	return ret;

@@ -17,7 +17,7 @@ import truth  # noqa: E402
 
 FEW = 100
 MOST = 8000
-CROWDS = ("threads", "processes", "waiters")
+CROWDS = ("threads", "processes", "waiters", "parents")
 MEMORY = "4G"  # a limit of 8,000 threads needs 2
 LIMIT = 50_000
 # The program switches points on when all threads sleep, and sampling off when it is done.

@@ -37,7 +37,7 @@ def press_keys(guest):
 CASES = [(crowd, how) for how in ("files", "keys", "calls") for crowd in ("threads", "processes")]
 
 
-@pytest.mark.parametrize("crowd, how", [*CASES, ("waiters", "calls")])
+@pytest.mark.parametrize("crowd, how", [*CASES, ("waiters", "calls"), ("parents", "calls")])
 def test_stretches_with_interrupts_off(builds, crowd, how):
     builds.tools("truth.so")
     talk = {"talk": press_keys} if how == "keys" else {}

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * crowd threads|processes|waiters <n> [keys|calls]: starts n threads or processes that make some
- * calls and then sleep (waiters are threads that all poll one pipe before), and reads, resets and
- * switches the profilers. With `keys` it waits for a line instead, while sysrq keys do that; with
- * `calls` it makes calls that concern all of the threads. Before that it switches the profile
- * points, and after that sampling, so that a QEMU plugin knows in which time to look for the
- * longest stretch with interrupts off (tests/boot/test_nostop.py).
+ * crowd threads|processes|waiters|parents <n> [keys|calls]: starts n threads or processes that make
+ * some calls and then sleep, and reads, resets and switches the profilers. Waiters are threads that
+ * all poll one pipe before, parents are threads that all wait for one child before. With `keys` it
+ * waits for a line instead, while sysrq keys do that; with `calls` it makes calls that concern all
+ * of the threads. Before that it switches the profile points, and after that sampling, so that a
+ * QEMU plugin knows in which time to look for the longest stretch with interrupts off
+ * (tests/boot/test_nostop.py).
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -37,6 +38,7 @@
 
 static int *nr_ready, *start_line; /* shared by processes */
 static int poll_pipe[2] = { -1, -1 };
+static pid_t awaited; /* the parents' child */
 static int nr_polled;
 static pid_t last_tid; /* of the thread that started last */
 
@@ -60,6 +62,10 @@ static void *work_and_sleep(void *unused)
 		struct pollfd one = { .fd = poll_pipe[0], .events = POLLIN };
 
 		CHECK(poll(&one, 1, -1) == 1);
+		__atomic_add_fetch(&nr_polled, 1, __ATOMIC_RELAXED);
+	}
+	if (awaited) {
+		CHECK(waitpid(awaited, NULL, 0) == awaited || errno == ECHILD);
 		__atomic_add_fetch(&nr_polled, 1, __ATOMIC_RELAXED);
 	}
 	for (;;)
@@ -209,8 +215,8 @@ static void make_calls(int nr, int is_process)
 	expire_timers(nr);
 	CHECK(read_all("/proc/self/io") > 50);
 	CHECK(count_entries("/proc/self/task") == 2 + (is_process ? 1 : nr + 1));
-	if (poll_pipe[1] >= 0) {
-		CHECK(write(poll_pipe[1], "", 1) == 1);
+	if (poll_pipe[1] >= 0 || awaited) {
+		CHECK(awaited ? !kill(awaited, SIGKILL) : write(poll_pipe[1], "", 1) == 1);
 		while (__atomic_load_n(&nr_polled, __ATOMIC_RELAXED) < nr)
 			sleep_ms(1);
 		sleep_ms(2 * TICK_MS); /* the last ones reach the futex */
@@ -285,6 +291,8 @@ int main(int argc, char **argv)
 	start_line = nr_ready + 1;
 	last_tid = getpid();
 	CHECK(!is_poll || !pipe(poll_pipe));
+	if (argc > 1 && !strcmp(argv[1], "parents") && !(awaited = fork_child()))
+		return pause();
 	CHECK(!setpgid(0, 0));
 	sigemptyset(&blocked);
 	sigaddset(&blocked, SIGUSR1);
