@@ -317,6 +317,34 @@ static void replace_socket(long i)
 	bind_socket(i);
 }
 
+static int server;
+
+/* The queue is full before and after that, so it takes the way on which senders are woken. */
+static void receive(long i)
+{
+	char byte;
+
+	check(recv(server, &byte, 1, 0) == 1 && send(client, "", 1, 0) == 1, "receive");
+}
+
+/* Receives on a socket to which all others are connected. */
+static void time_receive(long nr)
+{
+	socklen_t len = name_socket(crowd);
+
+	server = socket(AF_UNIX, SOCK_DGRAM, 0);
+	first_fd = server + 1;
+	check(!bind(server, (struct sockaddr *)&socket_address, len), "bind");
+	for (long i = 0; i < crowd; i++) {
+		check(socket(AF_UNIX, SOCK_DGRAM, 0) == fd_of(i), "not the lowest descriptor");
+		check(!connect(fd_of(i), (struct sockaddr *)&socket_address, len), "connect");
+	}
+	check(!connect(client, (struct sockaddr *)&socket_address, len), "connect");
+	while (send(client, "", 1, MSG_DONTWAIT) == 1)
+		;
+	time_each("receive", receive, nr);
+}
+
 static void time_sockets(long nr)
 {
 	struct rlimit limit = { crowd + 100, crowd + 100 };
@@ -332,6 +360,7 @@ static void time_sockets(long nr)
 		time_each(is_abstract ? "replace_abstract" : "replace", replace_socket, nr);
 		close_fds();
 	}
+	time_receive(nr);
 }
 
 static pid_t *pids;
