@@ -34,9 +34,11 @@ struct pipe {
 	struct page *pages[NR_PAGES]; /* of byte i: i / PAGE_SIZE % NR_PAGES */
 	unsigned int nr_readers, nr_writers;
 	unsigned int nr_readers_ever, nr_writers_ever; /* for open() of a FIFO */
-	struct wait_queue read_wait;		       /* bytes came, or the last writer went */
-	struct wait_queue write_wait;		       /* room came, or the last reader went */
-	struct wait_queue open_wait;		       /* an end was opened */
+	/* Bytes came, which wakes one reader, or the last writer went. */
+	struct wait_queue read_wait;
+	struct wait_queue watch_wait; /* for the same, but all: polls, and splice */
+	struct wait_queue write_wait; /* room came, or the last reader went */
+	struct wait_queue open_wait;  /* an end was opened */
 };
 
 static struct pipe *pipe_of(const struct file *file)
@@ -174,9 +176,25 @@ static ssize_t pipe_read_more(struct file *file, void *buf, size_t n)
 	return try_read(pipe_of(file), buf, n);
 }
 
+/* Called when bytes have come, after an unlock of the mutex: pairs with prepare_wait(). */
+static void wake_readers(struct pipe *pipe)
+{
+	if (!list_empty(&pipe->read_wait.waiters))
+		wake_up_one(&pipe->read_wait);
+	wake_up(&pipe->watch_wait);
+}
+
+/* Called by a reader that may have been woken for bytes, and leaves some. */
+static void pass_on(struct pipe *pipe)
+{
+	if (bytes_in(pipe))
+		wake_up_one(&pipe->read_wait);
+}
+
 static ssize_t pipe_read(struct file *file, void *buf, size_t n, u64 pos)
 {
 	struct pipe *pipe = pipe_of(file);
+	bool has_slept = false;
 
 	for (;;) {
 		/*
@@ -187,14 +205,19 @@ static ssize_t pipe_read(struct file *file, void *buf, size_t n, u64 pos)
 		size_t done = try_read(pipe, buf, n);
 		int error;
 
+		if (has_slept)
+			pass_on(pipe);
 		if (done || at_end)
 			return done;
 		if (READ_ONCE(file->flags) & O_NONBLOCK)
 			return -EAGAIN;
 		error = wait_event_interruptible(&pipe->read_wait,
 						 bytes_in(pipe) || !READ_ONCE(pipe->nr_writers));
-		if (error)
+		has_slept = true;
+		if (error) {
+			pass_on(pipe);
 			return error;
+		}
 	}
 }
 
@@ -223,7 +246,7 @@ static __always_inline ssize_t write_bytes(struct file *file, const void *buf, s
 		ssize_t ret = try_write(pipe, buf, n, whole);
 
 		if (ret > 0)
-			wake_up(&pipe->read_wait);
+			wake_readers(pipe);
 		if (ret == -EPIPE)
 			signal_send_self(SIGPIPE);
 		if (ret == -ENOMEM && oom_wait())
@@ -257,7 +280,7 @@ static int wait_for_bytes(struct file *file, bool nonblock)
 		return 0;
 	if (nonblock || READ_ONCE(file->flags) & O_NONBLOCK)
 		return -EAGAIN;
-	return wait_event_interruptible(&pipe->read_wait,
+	return wait_event_interruptible(&pipe->watch_wait,
 					bytes_in(pipe) || !READ_ONCE(pipe->nr_writers));
 }
 
@@ -286,7 +309,7 @@ ssize_t pipe_put(struct file *file, const void *buf, size_t n)
 			return error;
 	}
 	if (ret > 0)
-		wake_up(&pipe->read_wait);
+		wake_readers(pipe);
 	if (ret == -EPIPE)
 		signal_send_self(SIGPIPE);
 	return ret;
@@ -371,7 +394,7 @@ ssize_t pipe_move(struct file *in, struct file *out, size_t n, bool keeps, bool 
 	if (done > 0 && !keeps)
 		wake_up(&pipe_of(in)->write_wait);
 	if (done > 0)
-		wake_up(&pipe_of(out)->read_wait);
+		wake_readers(pipe_of(out));
 	if (done == -EPIPE)
 		signal_send_self(SIGPIPE);
 	return done;
@@ -382,7 +405,7 @@ static noinline void add_poller(struct file *file, struct poll_table *table)
 	struct pipe *pipe = pipe_of(file);
 
 	if (file_may_read(file))
-		poll_wait(table, &pipe->read_wait);
+		poll_wait(table, &pipe->watch_wait);
 	if (file_may_write(file))
 		poll_wait(table, &pipe->write_wait);
 }
@@ -460,6 +483,7 @@ static void pipe_release(struct file *file)
 	}
 	mutex_unlock(&pipe->lock);
 	wake_up_all(&pipe->read_wait);
+	wake_up_all(&pipe->watch_wait);
 	wake_up_all(&pipe->write_wait);
 }
 
@@ -548,6 +572,7 @@ int pipe_attach(struct inode *inode)
 	}
 	mutex_init(&pipe->lock);
 	wait_queue_init(&pipe->read_wait);
+	wait_queue_init_at(&pipe->watch_wait, "pipe->read_wait", LOCK_PLACE("pipe->watch_wait"));
 	wait_queue_init(&pipe->write_wait);
 	wait_queue_init(&pipe->open_wait);
 	inode->private = pipe;

@@ -488,12 +488,41 @@ static void test_splice(void)
 	close(in);
 }
 
+/*
+ * Each of several readers gets one byte, whether one write or several have brought them. Before
+ * that, the first reader in the queue is killed.
+ */
+static void test_many_readers(void)
+{
+	pid_t readers[9];
+	int fds[2];
+	char byte;
+
+	CHECK(!pipe(fds));
+	for (int nr_a_write = 1; nr_a_write <= 8; nr_a_write *= 2) {
+		for (int i = 0; i < 9; i++) {
+			readers[i] = fork_child();
+			if (!readers[i])
+				child_exit(read(fds[0], &byte, 1) == 1 ? 0 : 2);
+			sleep_ms(i ? 0 : 5);
+		}
+		sleep_ms(20);
+		CHECK(!kill(readers[0], SIGKILL) && child_status(readers[0]) == SIGKILL);
+		for (int i = 0; i < 8; i += nr_a_write)
+			CHECK(write(fds[1], "12345678", nr_a_write) == nr_a_write);
+		for (int i = 1; i < 9; i++)
+			CHECK(child_status(readers[i]) == EXITED(0));
+	}
+	close(fds[0]);
+	close(fds[1]);
+}
+
 static const struct test tests[] = {
-	TEST(ends),   TEST(flags),    TEST(capacity),
-	TEST(pages),  TEST(stream),   TEST(atomic),
-	TEST(broken), TEST(waiters),  TEST(close_while_reading),
-	TEST(dup),    TEST(sendfile), TEST(splice),
-	{ 0 },
+	TEST(ends),	    TEST(flags),    TEST(capacity),
+	TEST(pages),	    TEST(stream),   TEST(atomic),
+	TEST(broken),	    TEST(waiters),  TEST(close_while_reading),
+	TEST(dup),	    TEST(sendfile), TEST(splice),
+	TEST(many_readers), { 0 },
 };
 
 int main(int argc, char **argv)
