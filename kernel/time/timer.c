@@ -100,7 +100,7 @@ void timer_cancel_everywhere(struct timer *timer)
 	}
 }
 
-#define MAX_EXPIRED 32 /* in an interrupt: each takes up to 1,000 instructions */
+#define MAX_EXPIRED 16 /* in an interrupt: each takes up to 1,500 instructions */
 
 void timer_run(u64 now_cycles)
 {
