@@ -12,6 +12,7 @@ Several exports, each given as path or label=path, are read as one. Each row the
 from __future__ import annotations
 
 import argparse
+import gc
 import io
 import os
 import signal
@@ -144,7 +145,7 @@ def read_stacks(export: Export, args: argparse.Namespace) -> tuple[Stacks, int]:
         if args.command == "pprof":
             raise ExportError("pprof has no type for memory that was freed: write folded")
         memory_of = "freed"
-    stacks = profiles.stacks.read(export, waits, memory_of)
+    stacks = profiles.stacks.read(export, waits, memory_of, takes=True)
     if args.bytes == "live" and not stacks.has_live:
         raise ExportError(f"{export.path} does not say which memory was live")
     if args.bytes and args.bytes != "freed":
@@ -239,7 +240,7 @@ def put_files(files: dict[str, bytes], directory: Path) -> int:
 
 def make_perf_data(
     args: argparse.Namespace, export: Export, stacks: Stacks, names: Names
-) -> bytes:
+) -> list[bytes]:
     """Also writes files with names beside the output, unless that is a device or a pipe."""
     is_file = args.output.is_file() or not args.output.exists()
     files = SymbolFiles(Path(f"{args.output}.symbols") if is_file else None)
@@ -551,6 +552,7 @@ def main(argv: list[str]) -> int:
 
 def run() -> int:
     """Runs the command. If its output has no room or no place, says so in one line."""
+    gc.disable()  # a run makes no garbage that has cycles, only many objects to look through
     # A closed stdout becomes one that refuses output; a closed stderr loses the warnings.
     sys.stdout = sys.stdout or open(os.open(os.devnull, os.O_RDONLY), "w")
     sys.stderr = sys.stderr or open(os.devnull, "w")

@@ -6,6 +6,7 @@ kernel/profile/formats.md describes the lines.
 
 from __future__ import annotations
 
+import mmap
 import re
 import zlib
 from collections import Counter
@@ -21,6 +22,7 @@ WITH_TIME = re.compile(rb"\[ *\d+\.\d+\] " + ANNOUNCED)
 WITHOUT_TIME = re.compile(rb"^" + ANNOUNCED, re.MULTILINE)  # of kernels that print no times
 GAP = b"?\n"
 MAX_SPANS = 9  # of missing lines, in a message
+Data = bytes | mmap.mmap
 BEGINS, ENDS = b"=<", b"=>"  # = is a whole line, < its begin, > its end, - its middle
 
 
@@ -75,7 +77,7 @@ class Snapshot:
         return ", ".join(spans[:MAX_SPANS] + more)
 
 
-def snapshots(log: bytes) -> tuple[list[Snapshot], Counter[bytes]]:
+def snapshots(log: Data) -> tuple[list[Snapshot], Counter[bytes]]:
     """
     Returns all exports, in the order in which they begin, and the number of intact lines by mark.
     Lines may be swapped or repeated.
@@ -103,7 +105,7 @@ class MarkError(Exception):
     """The log does not say which exports are the kernel's."""
 
 
-def select(log: bytes, found: list[Snapshot]) -> tuple[Snapshot, list[str]]:
+def select(log: Data, found: list[Snapshot]) -> tuple[Snapshot, list[str]]:
     """
     Returns the last export with the mark that the log announces, and warnings. Programs can print
     lines with other marks, and announce them. They cannot know the kernel's mark.
@@ -119,7 +121,7 @@ def select(log: bytes, found: list[Snapshot]) -> tuple[Snapshot, list[str]]:
     return ours[-1], []
 
 
-def last_export(log: bytes) -> tuple[bytes, list[str]] | None:
+def last_export(log: Data) -> tuple[bytes, list[str]] | None:
     """Returns the text of the last export, and warnings; None without an export."""
     found, nr_intact = snapshots(log)
     if not found:

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import json
 import math
+import mmap
 import re
-import sys
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from profiles import console, progress
+from profiles.console import Data
 
 VERSION = 1
 START = re.compile(rb'^\{"export":', re.MULTILINE)
@@ -20,6 +21,8 @@ END = re.compile(
     rb'\{"end":(\d+),"bytes":(\d+),"crc32":"([0-9a-f]{8})","lost_lines":(\d+)\}(?:\n|\Z)'
 )
 
+
+CHUNK_BYTES = 1 << 23  # of a mapped file: whole pages
 
 # An export is a guest's, so what it makes legoprof do is bounded by its bytes. The kernel's lines
 # and tables are far from these limits; a line beyond them is damaged.
@@ -77,6 +80,13 @@ class Export:
         return tables[0].rows if tables else []
 
 
+def taken(rows: list[dict]) -> Iterator[dict]:
+    """Yields the rows, and removes each, so that what is made of them can take their memory."""
+    rows.reverse()
+    while rows:
+        yield rows.pop()
+
+
 def printable(text: str) -> str:
     """
     Returns a guest's text without control characters, which could forge lines of output or change
@@ -98,16 +108,22 @@ def finite(text: str) -> float:
     return value
 
 
+DECODER = json.JSONDecoder(parse_float=finite, parse_constant=finite)
+
+
 def parse_line(line: bytes) -> dict:
     if len(line) > MAX_LINE_BYTES:
         return {}
     try:
-        value = json.loads(line, parse_float=finite, parse_constant=finite)
-        if b"\\ud" in line.lower():
+        value = DECODER.decode(line.decode())
+        if b"\\u" in line:
             json.dumps(value, ensure_ascii=False).encode()  # raises for a lone surrogate
     except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
+
+
+NESTED: frozenset[type] = frozenset((list, dict))
 
 
 def row_bytes(row: dict) -> int:
@@ -125,7 +141,7 @@ def row_bytes(row: dict) -> int:
             items = list(value.values())
         else:
             continue
-        if any(isinstance(item, (list, dict)) for item in items):
+        if not NESTED.isdisjoint(map(type, items)):
             raise ValueError(row)
     return found
 
@@ -151,33 +167,44 @@ def is_of_table(row: dict, tables: list[Table], nr_missing: int) -> bool:
     return row.keys() == rows[0].keys() if rows else nr_missing < 2
 
 
-def read_row(line: bytes, texts: dict[str, str]) -> tuple[dict, int]:
-    """
-    Returns the object in a line, {} if it is damaged, and its bytes for the budget. texts: those of
-    other rows, which it shares: keys, names, and the addresses of call chains.
-    """
-    row = parse_line(line)
-    try:
-        nr_bytes = row_bytes(row)
-    except ValueError:
-        return {}, 0
-    for key, value in row.items():
-        if isinstance(value, str):
-            row[key] = texts.setdefault(value, value)
-        elif isinstance(value, list):
-            row[key] = [texts.setdefault(x, x) if isinstance(x, str) else x for x in value]
-    return {sys.intern(key): value for key, value in row.items()}, nr_bytes
+class Reader:
+    """Reads rows. They share what is equal: keys, names, and the addresses of call chains."""
+
+    def __init__(self) -> None:
+        self.keys: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self.texts: dict[str, str] = {}
+
+    def read(self, line: bytes) -> tuple[dict, int]:
+        """Returns the object in a line, {} if it is damaged, and its bytes for the budget."""
+        row = parse_line(line)
+        try:
+            nr_bytes = row_bytes(row)
+        except ValueError:
+            return {}, 0
+        share = self.texts.setdefault
+        for key, value in row.items():
+            if isinstance(value, str):
+                row[key] = share(value, value)
+            elif isinstance(value, list) and {str}.issuperset(map(type, value)):
+                row[key] = list(map(share, value, value))
+        keys = tuple(row)
+        return dict(zip(self.keys.setdefault(keys, keys), row.values())), nr_bytes
 
 
-def lines_of(data: bytes, at: int, stop: int) -> Iterator[bytes]:
+def lines_of(data: Data, at: int, stop: int) -> Iterator[bytes]:
+    """Yields the lines. Takes those before them out of memory, if the data is a mapped file."""
+    in_memory = 0
     while at < stop:
         end = data.find(b"\n", at, stop)
         end = end if end >= 0 else stop
         yield data[at:end]
         at = end + 1
+        if at - in_memory > 2 * CHUNK_BYTES and isinstance(data, mmap.mmap):
+            data.madvise(mmap.MADV_DONTNEED, in_memory, CHUNK_BYTES)
+            in_memory += CHUNK_BYTES
 
 
-def add_lines(data: bytes, stop: int, path: str | Path) -> tuple[dict[str, list[Table]], int]:
+def add_lines(data: Data, stop: int, path: str | Path) -> tuple[dict[str, list[Table]], int]:
     """
     Returns the tables by file in the first `stop` bytes, and how many lines could not be read or
     assigned to a table. Does not read the first line.
@@ -186,10 +213,10 @@ def add_lines(data: bytes, stop: int, path: str | Path) -> tuple[dict[str, list[
     tables: list[Table] | None = None  # None: the file is unknown until the next one begins
     nr_damaged = nr_missing = 0  # nr_missing: since the last line whose table is known
     budget = Budget(stop)
-    texts: dict[str, str] = {}
+    reader = Reader()
     lines = lines_of(data, data.find(b"\n") + 1 or stop, stop)
-    for line in progress.over_some(lines, f"reading {path}", data.count(b"\n", 0, stop)):
-        value, nr_bytes = read_row(line, texts)
+    for line in progress.over_some(lines, f"reading {path}", stop, len):
+        value, nr_bytes = reader.read(line)
         budget.take(nr_bytes)
         is_table, is_note = value.keys() == {"table"}, value.keys() == {"note"}
         is_file = value.keys() == {"file"}  # a row may have a column of that name, with others
@@ -219,7 +246,7 @@ def add_lines(data: bytes, stop: int, path: str | Path) -> tuple[dict[str, list[
     return files, nr_damaged
 
 
-def last_in_log(data: bytes) -> bytes:
+def last_in_log(data: Data) -> Data:
     """Returns the last export in a console's log, without the other lines between its own."""
     starts = [match.start() for match in START.finditer(data)]
     if not starts or not starts[0]:
@@ -228,7 +255,7 @@ def last_in_log(data: bytes) -> bytes:
     return b"".join(line for line in lines if line.startswith(b"{"))
 
 
-def check(data: bytes, end: re.Match[bytes] | None) -> str | None:
+def check(data: Data, end: re.Match[bytes] | None) -> str | None:
     """Returns what is wrong with an export's text, by its last line, or None."""
     if not end:
         return "has no end: its last lines are missing"
@@ -257,7 +284,7 @@ def read_rest(rest: bytes, files: dict[str, list[Table]]) -> tuple[dict, dict, l
     return run if isinstance(run, dict) else {}, functions, paths[:MAX_HOST_PATHS]
 
 
-def first_line(data: bytes, path: str | Path) -> dict:
+def first_line(data: Data, path: str | Path) -> dict:
     meta = parse_line(next(lines_of(data, 0, len(data)), b""))
     if "export" not in meta:
         raise ExportError(f"{path} is not an export of the profiler")
@@ -267,6 +294,16 @@ def first_line(data: bytes, path: str | Path) -> dict:
     return meta
 
 
+def contents(path: str | Path) -> Data:
+    """Returns what is in a file: mapped, so that it takes no memory, if that is possible."""
+    with open(path, "rb") as file:
+        try:
+            data: Data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except (OSError, ValueError):  # a pipe, or nothing
+            data = file.read()
+    return data if data.find(b"\r\n") < 0 else data[:].replace(b"\r\n", b"\n")
+
+
 def load(path: str | Path, damaged: bool = False) -> Export:
     """
     Reads an export: a file with one export, or the last export in the log of a console, printed by
@@ -274,7 +311,7 @@ def load(path: str | Path, damaged: bool = False) -> Export:
     damaged export. With `damaged`, reads the rest of it, with warnings.
     """
     try:
-        data = Path(path).read_bytes().replace(b"\r\n", b"\n")
+        data = contents(path)
     except OSError as error:
         raise ExportError(f"{path}: {error.strerror}") from error
     try:

@@ -277,8 +277,10 @@ def records(stacks: Stacks, code_maps: CodeMaps, kernel: Area | None) -> bytearr
     return found
 
 
-def file(attrs: list[tuple[bytes, int]], data: bytearray, features: dict[int, bytes]) -> bytes:
-    """Returns a file with these records and features. attrs: attributes and their ids."""
+def file(
+    attrs: list[tuple[bytes, int]], data: bytearray, features: dict[int, bytes]
+) -> list[bytes]:
+    """Returns the parts of a file of these records and features. attrs: attributes, their ids."""
     attr_size, attrs_at = ATTR_BYTES + 16, 104
     ids_at = attrs_at + attr_size * len(attrs)
     data_at = ids_at + 8 * len(attrs)
@@ -296,7 +298,7 @@ def file(attrs: list[tuple[bytes, int]], data: bytearray, features: dict[int, by
     header = struct.pack("<8sQQ", b"PERFILE2", 104, attr_size)
     header += struct.pack("<6Q", attrs_at, len(table), data_at, len(data), 0, 0)
     header += struct.pack("<4Q", bits, 0, 0, 0)
-    return b"".join([header, table, ids, data, places, *features.values()])
+    return [header, table, ids, data, places, *features.values()]
 
 
 def machine(export: Export) -> dict[int, bytes]:
@@ -323,7 +325,7 @@ def machine(export: Export) -> dict[int, bytes]:
     return found
 
 
-def write(export: Export, stacks: Stacks, names: Names, files: SymbolFiles) -> bytes:
+def write(export: Export, stacks: Stacks, names: Names, files: SymbolFiles) -> list[bytes]:
     """files: gets the files that are to be written, too."""
     kernel_id, _ = names.only_kernel()
     try:

@@ -85,7 +85,7 @@ def records(trace: Trace, numbers: dict[int, int], chains: dict[int, list[int]])
     return found
 
 
-def write(export: Export, trace: Trace) -> bytes:
+def write(export: Export, trace: Trace) -> list[bytes]:
     events = []
     chains = trace.chains()
     sample_type = SAMPLE_TYPE | bool(chains) * CALLCHAIN

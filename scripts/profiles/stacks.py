@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from profiles import exported_symbols, losses, progress
-from profiles.export import Export, ExportError
+from profiles.export import Export, ExportError, taken
 from profiles.finder import Finder
 from profiles.images import Area, Image, Images, label, number
 from profiles.lines import Lines
@@ -225,10 +225,13 @@ FILES = ["samples.json", "waits_stacks.json", "memory_stacks.json", "kernel_stac
 FILES += ["kernel_freed_stacks.json"]
 
 
-def read(export: Export, waits: bool = False, memory_of: str | None = None) -> Stacks:
+def read(
+    export: Export, waits: bool = False, memory_of: str | None = None, takes: bool = False
+) -> Stacks:
     """
     Returns the stacks of samples, of waits, or of the memory of "programs" or of the "kernel", or
-    of those who "freed" the latter. Damaged rows are left out, and counted.
+    of those who "freed" the latter. Damaged rows are left out, and counted. takes: takes the rows,
+    which are large, out of the export.
     """
     if memory_of == "programs":
         rows, make = export.rows("memory_stacks.json"), memory
@@ -246,7 +249,7 @@ def read(export: Export, waits: bool = False, memory_of: str | None = None) -> S
     else:
         found = Stacks("samples", period_ns(export), losses=losses.of_samples(export))
         rows, make = export.rows("samples.json"), sample
-    for row in progress.over(rows, "reading stacks"):
+    for row in progress.over_some(taken(rows) if takes else rows, "reading stacks", len(rows)):
         try:
             found.stacks.append(make(row))
         except (KeyError, TypeError, ValueError, OverflowError):

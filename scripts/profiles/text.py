@@ -47,21 +47,21 @@ def folded(stacks: Stacks, names: Names, wakers: bool) -> Iterator[bytes]:
         yield f"{fold(chain)} {weight}\n".encode()
 
 
-def speedscope(stacks: Stacks, names: Names, name: str) -> bytes:
+def speedscope(stacks: Stacks, names: Names, name: str) -> Iterator[bytes]:
     """See file-format-schema.json of speedscope. The name, which it shows, says what was lost."""
+    counts = count(stacks, names).most_common()
     numbers: dict[str, int] = {}
-    samples, weights = [], []
-    for chain, weight in count(stacks, names).most_common():
-        samples.append([numbers.setdefault(frame, len(numbers)) for frame in chain])
-        weights.append(weight)
+    for chain, _ in counts:
+        for frame in chain:
+            numbers.setdefault(frame, len(numbers))
     profile = {
         "type": "sampled",
         "name": ", ".join(filter(None, [name, str(stacks.losses)])),
         "unit": "none" if stacks.unit == "samples" else stacks.unit,
         "startValue": 0,
-        "endValue": sum(weights),
-        "samples": samples,
-        "weights": weights,
+        "endValue": sum(weight for _, weight in counts),
+        "samples": [],
+        "weights": [weight for _, weight in counts],
     }
     file = {
         "$schema": "https://www.speedscope.app/file-format-schema.json",
@@ -69,7 +69,11 @@ def speedscope(stacks: Stacks, names: Names, name: str) -> bytes:
         "profiles": [profile],
         "exporter": "legoprof",
     }
-    return json.dumps(file).encode() + b"\n"
+    before, samples, after = json.dumps(file).rpartition(', "samples": [')
+    yield (before + samples).encode()
+    for i, (chain, _) in enumerate(counts):
+        yield f"{', ' if i else ''}{[numbers[frame] for frame in chain]}".encode()
+    yield after.encode() + b"\n"
 
 
 Edge = tuple[str, str]  # a caller and a function
@@ -166,13 +170,13 @@ def stap_line(pc: int, place: Place, module: str) -> str:
     return f" {pc:#x} : {text} [{escape(module, r'[+]|(?<= ):(?= )')}]"
 
 
-def stap(stacks: Stacks, names: Names, delimited: bool) -> bytes:
+def stap(stacks: Stacks, names: Names, delimited: bool) -> Iterator[bytes]:
     """
-    Returns stacks as SystemTap's scripts print them: one frame a line, innermost first, then the
+    Yields stacks as SystemTap's scripts print them: one frame a line, innermost first, then the
     number. A line is `address : function+offset/size [module]`.
     """
     found: Counter[tuple[str, ...]] = Counter()
-    for stack in stacks.stacks:
+    for stack in progress.over(stacks.stacks, "naming functions"):
         lines = []
         sites = call_sites(stack.kernel, stack.is_exact)
         for pc, site in zip(stack.kernel, sites):
@@ -182,21 +186,19 @@ def stap(stacks: Stacks, names: Names, delimited: bool) -> bytes:
             image = place.area and place.area.image
             lines.append(stap_line(pc, place, image.name if image else stack.comm))
         found[tuple(lines)] += stack.weight
-    return "".join(
-        "\n".join([*chain, f"\t{weight}\n"]) for chain, weight in found.most_common()
-    ).encode()
+    for chain, weight in found.most_common():
+        yield "\n".join([*chain, f"\t{weight}\n"]).encode()
 
 
-def bcc(stacks: Stacks, names: Names, delimited: bool) -> bytes:
-    """Returns stacks as bcc's profile: one frame a line, innermost first, then task and number."""
+def bcc(stacks: Stacks, names: Names, delimited: bool) -> Iterator[bytes]:
+    """Yields stacks as bcc's profile: one frame a line, innermost first, then task and number."""
     found: Counter[tuple[tuple[str, ...], str]] = Counter()
-    for stack in stacks.stacks:
+    for stack in progress.over(stacks.stacks, "naming functions"):
         kernel, user = names.kernel_frames(stack), names.user_frames(stack)
         between = ["--"] if delimited and kernel and user else []
         chain = *kernel, *between, *user
         found[chain, f"{task_name(stack)} ({stack.pid})"] += stack.weight
-    lines = []
     for (chain, task), weight in reversed(found.most_common()):
-        lines += [f"    {printable(frame)}" for frame in chain]
-        lines += [f"    -                {printable(task)}", f"        {weight}", ""]
-    return "\n".join(lines).encode() + b"\n"
+        lines = [f"    {printable(frame)}" for frame in chain]
+        lines += [f"    -                {printable(task)}", f"        {weight}", "\n"]
+        yield "\n".join(lines).encode()

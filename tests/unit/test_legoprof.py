@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import sys
 import zlib
 from concurrent.futures import ThreadPoolExecutor
@@ -373,6 +374,17 @@ def test_progress(write, capsys, monkeypatch):
     assert run(capsys, "folded", path)[2] == ""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert f"\rlegoprof: reading {path}: 0 %\r" in run(capsys, "folded", path)[2]
+
+
+def test_pipe(write, capsys):
+    """A pipe cannot be mapped, but read."""
+    data = text()
+    read_end, write_end = os.pipe()
+    os.write(write_end, data)
+    os.close(write_end)
+    found = run(capsys, "folded", f"/dev/fd/{read_end}")
+    os.close(read_end)
+    assert found[:2] == run(capsys, "folded", write(data))[:2]
 
 
 def test_help(capsys):
