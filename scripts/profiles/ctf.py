@@ -113,13 +113,13 @@ def text(value: str) -> bytes:
 
 def put_field(one: Field) -> tuple[str, Put]:
     """Returns how TSDL declares a field, and how it is written. Names of TSDL begin with _."""
-    name = f"_{one.name}"
+    name, read = f"_{one.name}", one.reader()
     if one.is_text:
-        return f"string {name};", lambda data: text(str(one.value(data)))
+        return f"string {name};", lambda data: text(str(read(data)))
     if one.is_array or one.is_moved:
 
         def put(data: bytes) -> bytes:
-            values = one.value(data)
+            values = read(data)
             found = values if isinstance(values, list) else []
             words = [value & 0xFFFFFFFFFFFFFFFF for value in found]
             return struct.pack(f"<I{len(words)}Q", len(words), *words)

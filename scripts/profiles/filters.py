@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import heapq
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
@@ -148,11 +147,14 @@ class Filter:
         start = self.start_ns or 0
         end = MAX_NS if self.end_ns is None else self.end_ns
         found = Events(cpu.events.cpu, cpu.events.hz)
+        found.has_stacks = cpu.events.has_stacks
         last_ns = lost = 0
         for event in cpu.events:
             lost += event.lost if last_ns <= end and event.ns >= start else 0
             if event.place in kept:
-                found.add(event.cycles, lost, event.data)
+                if lost:
+                    found.lost[len(found)] = lost
+                found.add([event.cycles], [event.data])
                 lost = 0
             last_ns = event.ns
         cpu.lost_at_end = lost + (cpu.lost_at_end if last_ns <= end else 0)
@@ -171,8 +173,7 @@ class Chooser:
         """Returns the places of the events."""
         found: set[int] = set()
         stacks = self.trace.stacks()
-        cpus = [cpu.events for cpu in self.trace.cpus.values()]
-        for event in heapq.merge(*cpus, key=lambda one: one.cycles):
+        for event in self.trace.in_order("choosing events"):
             if self.trace.format(event).name != STACK and self.has(event):
                 found.add(event.place)
                 if chain := stacks.get(event.place):

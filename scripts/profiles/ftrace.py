@@ -6,7 +6,9 @@ Format: Documentation/trace/ftrace.rst of Linux 6.1, "Output format".
 
 from __future__ import annotations
 
-from profiles.events import HARDIRQ, IRQS_OFF, NMI, STACK, Event, Trace, chain
+from collections.abc import Iterator
+
+from profiles.events import HARDIRQ, IRQS_OFF, NMI, Format, Trace, chain
 from profiles.export import printable
 from profiles.print_format import Printer
 from profiles.tracing_data import FTRACE
@@ -33,29 +35,32 @@ def flags_text(flags: int) -> str:
     return f"{'d' if flags & IRQS_OFF else '.'}.{context}.."
 
 
-def event_text(trace: Trace, printer: Printer, event: Event) -> str:
-    format = trace.format(event)
-    if format.name != STACK:
+def event_text(trace: Trace, printer: Printer, format: Format, data: bytes) -> str:
+    if not format.is_stack:
         name = "" if format.system == FTRACE else f"{format.name}: "
-        return name + printable(printer.text(format, event.data))
-    names = (trace.name(address - 1) for address in chain(event.data))
+        return name + printable(printer.text(format, data))
+    names = (trace.name(address - 1) for address in chain(data))
     return "<stack trace>" + "".join(f"\n => {name}" for name in names)
 
 
-def write(trace: Trace) -> bytes | bytearray:
+def write(trace: Trace) -> Iterator[bytes]:
     printer = Printer(trace.functions)
     entries = sum(len(cpu.events) for cpu in trace.cpus.values())
     written = entries + sum(cpu.lost for cpu in trace.cpus.values())
-    found = bytearray(HEAD.format(entries=entries, written=written, cpus=len(trace.cpus)).encode())
+    yield HEAD.format(entries=entries, written=written, cpus=len(trace.cpus)).encode()
+    heads: dict[tuple[int, bytes], str] = {}  # by CPU, and the bytes of the flags and the thread
     for event in trace.in_order("writing events"):
-        if event.lost:
-            found += f"CPU:{event.cpu} [LOST {event.lost} EVENTS]\n".encode()
-        tid = event.tid
-        seconds, us = divmod((event.ns + 500) // 1000, 1_000_000)
-        head = f"{trace.task(tid).name:>16}-{tid:<7} [{event.cpu:03d}] {flags_text(event.flags)} "
-        text = event_text(trace, printer, event)
-        found += f"{head}{seconds:5d}.{us:06d}: {text}\n".encode("latin-1", "replace")
-    for number, cpu in trace.cpus.items():
-        if cpu.lost_at_end:
-            found += f"CPU:{number} [LOST {cpu.lost_at_end} EVENTS]\n".encode()
-    return found
+        _, ns, cpu, lost, data, _ = event
+        if lost:
+            yield f"CPU:{cpu} [LOST {lost} EVENTS]\n".encode()
+        key = cpu, data[2:8]
+        if key not in heads:
+            task = f"{trace.task(event.tid).name:>16}-{event.tid:<7}"
+            heads[key] = f"{task} [{cpu:03d}] {flags_text(event.flags)} "
+        us = (ns + 500) // 1000
+        text = event_text(trace, printer, trace.format(event), data)
+        line = f"{heads[key]}{us // 1_000_000:5d}.{us % 1_000_000:06d}: {text}\n"
+        yield line.encode("latin-1", "replace")
+    for number, cpu_ in trace.cpus.items():
+        if cpu_.lost_at_end:
+            yield f"CPU:{number} [LOST {cpu_.lost_at_end} EVENTS]\n".encode()

@@ -277,10 +277,12 @@ def records(stacks: Stacks, code_maps: CodeMaps, kernel: Area | None) -> bytearr
     return found
 
 
-def file(
-    attrs: list[tuple[bytes, int]], data: bytearray, features: dict[int, bytes]
-) -> list[bytes]:
-    """Returns the parts of a file of these records and features. attrs: attributes, their ids."""
+def around(
+    attrs: list[tuple[bytes, int]], data_bytes: int, features: dict[int, bytes]
+) -> tuple[bytes, bytes]:
+    """
+    Returns what a file has before its records and after them. attrs: attributes and their ids.
+    """
     attr_size, attrs_at = ATTR_BYTES + 16, 104
     ids_at = attrs_at + attr_size * len(attrs)
     data_at = ids_at + 8 * len(attrs)
@@ -289,16 +291,16 @@ def file(
         table += attr + struct.pack("<QQ", ids_at + len(ids), 8)
         ids += struct.pack("<Q", number)
     features = dict(sorted(features.items()))
-    at = data_at + len(data) + 16 * len(features)
+    at = data_at + data_bytes + 16 * len(features)
     places = b""
     for feature in features.values():
         places += struct.pack("<QQ", at, len(feature))
         at += len(feature)
     bits = sum(1 << number for number in features)
     header = struct.pack("<8sQQ", b"PERFILE2", 104, attr_size)
-    header += struct.pack("<6Q", attrs_at, len(table), data_at, len(data), 0, 0)
+    header += struct.pack("<6Q", attrs_at, len(table), data_at, data_bytes, 0, 0)
     header += struct.pack("<4Q", bits, 0, 0, 0)
-    return [header, table, ids, data, places, *features.values()]
+    return header + table + ids, b"".join([places, *features.values()])
 
 
 def machine(export: Export) -> dict[int, bytes]:
@@ -341,4 +343,5 @@ def write(export: Export, stacks: Stacks, names: Names, files: SymbolFiles) -> l
         FEATURE_BUILD_ID: ids,
         FEATURE_EVENT_DESC: event_descriptions([(attr, ID, event)]),
     }
-    return file([(attr, ID)], data, features | machine(export))
+    before, after = around([(attr, ID)], len(data), features | machine(export))
+    return [before, data, after]

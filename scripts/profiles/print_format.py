@@ -12,11 +12,11 @@ import ast
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
-from profiles.events import Field, Format
+from profiles.events import Field, Format, Value
 from profiles.stacks import Symbols
 
-Value = bytes | int | str | list
 Expression = Callable[[bytes], Value]
 
 TOKEN = re.compile(
@@ -215,7 +215,7 @@ class Parser:
             return inner
         if token == "REC":
             self.take("->")
-            return self.field(self.take()).value
+            return self.field(self.take()).reader()
         return self.helper(token)
 
     def field(self, name: str) -> Field:
@@ -239,7 +239,7 @@ class Parser:
         self.take("(")
         if name in ("__get_str", "__get_dynamic_array"):
             found = self.field(self.take())
-            get: Expression = found.value if name == "__get_str" else found.content
+            get: Expression = found.reader() if name == "__get_str" else found.content
         elif name in ("__print_symbolic", "__print_flags"):
             value, delimiter = self.expression(), ""
             if name == "__print_flags":
@@ -247,9 +247,10 @@ class Parser:
                 delimiter = self.string()
             names = self.names()
             if name == "__print_flags":
-                get = lambda data: flags_text(integer(value(data)), delimiter, names)  # noqa: E731
+                text = lru_cache(lambda number: flags_text(number, delimiter, names))
             else:
-                get = lambda data: symbol_text(integer(value(data)), names)  # noqa: E731
+                text = lru_cache(lambda number: symbol_text(number, names))
+            get = lambda data: text(integer(value(data)))  # noqa: E731
         else:
             raise ValueError(f"{name} is not known")
         self.take(")")
@@ -264,23 +265,26 @@ class Conversion:
     length: str
     kind: str
 
-    def text(self, value: Value, kernel: Symbols | None) -> str:
+    def printer(self, kernel: Symbols | None) -> Callable[[Value], str]:
+        """Returns a function that prints a value."""
         if self.kind in "sc":
-            text = chr(value & 0xFF) if self.kind == "c" and isinstance(value, int) else str(value)
-            text = text if self.precision is None else text[: self.precision]
-            return text.ljust(self.width) if "-" in self.flags else text.rjust(self.width)
-        value = integer(value)
+            return self.text
         if self.kind[0] == "p":
-            return self.pointer(value & (1 << 64) - 1, kernel)
+            pointer = lru_cache(4096)(lambda value: self.pointer(value, kernel))
+            return lambda value: pointer(integer(value) & (1 << 64) - 1)
         bits = 64 if self.length in ("l", "ll", "z", "j", "t") else 32
-        if self.kind in "di":
-            value &= (1 << bits) - 1
-            value -= (value >> (bits - 1)) << bits
-        else:
-            value &= (1 << bits) - 1
-        kind = {"i": "d", "u": "d"}.get(self.kind, self.kind)
         precision = "" if self.precision is None else f".{self.precision}"
-        return f"%{self.flags}{self.width or ''}{precision}{kind}" % value
+        kind = {"i": "d", "u": "d"}.get(self.kind, self.kind)
+        form = f"%{self.flags}{self.width or ''}{precision}{kind}"
+        mask, half = (1 << bits) - 1, 1 << (bits - 1)
+        if self.kind in "di":
+            return lambda value: form % ((integer(value) + half & mask) - half)
+        return lambda value: form % (integer(value) & mask)
+
+    def text(self, value: Value) -> str:
+        text = chr(value & 0xFF) if self.kind == "c" and isinstance(value, int) else str(value)
+        text = text if self.precision is None else text[: self.precision]
+        return text.ljust(self.width) if "-" in self.flags else text.rjust(self.width)
 
     def pointer(self, value: int, kernel: Symbols | None) -> str:
         if len(self.kind) == 1:
@@ -331,17 +335,14 @@ def compile_format(format: Format, kernel: Symbols | None) -> Callable[[bytes], 
     while parser.at < len(parser.tokens):
         parser.take(",")
         arguments.append(parser.expression())
-    if len(arguments) != sum(isinstance(part, Conversion) for part in parts):
+    found = [part for part in parts if isinstance(part, Conversion)]
+    if len(arguments) != len(found):
         raise ValueError("too many arguments, or too few")
-
-    def print_event(data: bytes) -> str:
-        values = iter(arguments)
-        return "".join(
-            part if isinstance(part, str) else part.text(next(values)(data), kernel)
-            for part in parts
-        )
-
-    return print_event
+    printers = [(one.printer(kernel), get) for one, get in zip(found, arguments)]
+    template = "".join(
+        part.replace("%", "%%") if isinstance(part, str) else "%s" for part in parts
+    )
+    return lambda data: template % tuple([put(get(data)) for put, get in printers])
 
 
 class Printer:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 
 from profiles import progress, tracing_data
-from profiles.events import PAGE_BYTES, Cpu, Trace
+from profiles.events import PAGE_BYTES, Cpu, Events, Trace
 from profiles.export import ExportError
 
 PAGE_HEAD_BYTES = 16
@@ -72,12 +72,14 @@ class Pages:
         self.ns = ns
 
 
-def pages(cpu: Cpu) -> bytes:
+def pages(cpu: Cpu) -> list[bytes]:
+    """Returns the pages of a CPU, from which it takes the events."""
+    events, cpu.events = cpu.events, Events()
     found = Pages()
-    for event in progress.over_some(cpu.events, "writing events", len(cpu.events)):
+    for event in progress.over_some(events, "writing events", len(events)):
         found.add(event.ns, event.lost, event.data)
     found.end_page()
-    return b"".join(found.pages)
+    return found.pages
 
 
 def statistics(number: int, cpu: Cpu) -> bytes:
@@ -98,17 +100,19 @@ def options(trace: Trace, nr_cpus: int) -> bytes:
     return b"options  \0" + b"".join(parts) + struct.pack("<H", OPTION_END)
 
 
-def write(trace: Trace) -> bytes:
+def write(trace: Trace) -> list[bytes]:
     nr_cpus = max(trace.cpus) + 1
     head = tracing_data.write(trace, "6") + struct.pack("<I", nr_cpus)
     head += options(trace, nr_cpus) + b"flyrecord\0"
     at = len(head) + 16 * nr_cpus
     padding = -at % PAGE_BYTES
     at += padding
-    sections, data = [], []
+    sections: list[bytes] = []
+    data: list[bytes] = []
     for number in range(nr_cpus):
         part = pages(trace.cpus.get(number, Cpu()))
-        sections.append(struct.pack("<QQ", at, len(part)))
-        data.append(part)
-        at += len(part)
-    return b"".join([head, *sections, bytes(padding), *data])
+        nr_bytes = PAGE_BYTES * len(part)
+        sections.append(struct.pack("<QQ", at, nr_bytes))
+        data += part
+        at += nr_bytes
+    return [head, *sections, bytes(padding), *data]
