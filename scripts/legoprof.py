@@ -93,7 +93,7 @@ FORMATS: dict[str, tuple[str, bool, Writer]] = {
 }
 
 # The same for events.
-Output = bytes | Iterable[bytes] | dict[str, bytes]  # a dict: the files of a directory
+Output = Iterable[bytes] | dict[str, list[bytes]]  # a dict: the files of a directory
 EVENT_FORMATS: dict[str, tuple[str, bool, Callable[[Trace], Output]]] = {
     "trace-dat": ("events as trace.dat, for trace-cmd and kernelshark", True, trace_dat.write),
     "ftrace": ("events as text, as /sys/kernel/tracing/trace has them", False, ftrace.write),
@@ -226,7 +226,7 @@ def put(data: bytes | Iterable[bytes], output: Path | None) -> int:
     return 0
 
 
-def put_files(files: dict[str, bytes], directory: Path) -> int:
+def put_files(files: dict[str, list[bytes]], directory: Path) -> int:
     """Writes files into new directories: readers of a trace read all that is there."""
     for parent in {(directory / name).parent for name in files}:
         try:

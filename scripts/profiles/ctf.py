@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from profiles import progress
-from profiles.events import IDLE, STACK, Cpu, Event, Field, Format, Trace
+from profiles.events import IDLE, STACK, Cpu, Event, Events, Field, Format, Trace
 from profiles.export import ExportError
 
 MAGIC = 0xC1FC1FC1
@@ -208,12 +208,14 @@ class Writer:
             data = struct.pack("<ii", tid, task.pid or tid) + text(task.name)
             yield self.record(number, ns, cpu, IDLE, data)
 
-    def stream(self, number: int, cpu: Cpu, has_tasks: bool) -> bytes:
+    def stream(self, number: int, cpu: Cpu, has_tasks: bool) -> list[bytes]:
+        """Returns the packets of a CPU, from which it takes the events."""
         found = Packets(number)
+        events, cpu.events = cpu.events, Events()
         if has_tasks:
-            for data in self.tasks(cpu.events[0].ns, number):
-                found.add(cpu.events[0].ns, 0, data)
-        for event in progress.over_some(cpu.events, "writing events", len(cpu.events)):
+            for data in self.tasks(events[0].ns, number):
+                found.add(events[0].ns, 0, data)
+        for event in progress.over_some(events, "writing events", len(events)):
             if self.trace.format(event).name == STACK:
                 continue
             id, puts = self.event(event)
@@ -225,10 +227,10 @@ class Writer:
         if cpu.lost_at_end:
             found.lost += cpu.lost_at_end
             found.end_packet()
-        return b"".join(found.done)
+        return found.done
 
 
-def write(trace: Trace) -> dict[str, bytes]:
+def write(trace: Trace) -> dict[str, list[bytes]]:
     """Returns the contents of the files, by their names."""
     writer = Writer(trace)
     starts = [(cpu.events[0].ns, number) for number, cpu in trace.cpus.items() if cpu.events]
@@ -241,4 +243,4 @@ def write(trace: Trace) -> dict[str, bytes]:
                 streams[f"kernel/channel0_{number}"] = data
     except (KeyError, TypeError, ValueError) as error:
         raise ExportError(f"the format of an event is not Linux's: {error}") from error
-    return {"kernel/metadata": "".join(writer.metadata).encode(), **streams}
+    return {"kernel/metadata": ["".join(writer.metadata).encode()], **streams}

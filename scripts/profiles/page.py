@@ -71,8 +71,8 @@ def write(data: dict, columns: Columns) -> bytes:
 
 def read_run(export: Export, names: Names, tree: Tree, columns: Columns) -> dict:
     """Returns what a page shows of one export."""
-    both = {name: stacks.read(export, name == "waits") for name in ("cpu", "waits")}
-    named = TableNames(export, names)
+    both = {"cpu": stacks.read(export, takes=True), "waits": stacks.read(export, waits=True)}
+    named = TableNames(export, names, both["cpu"])
     found: dict = {
         "meta": page_data.meta(export),
         "lines": page_data.first_lines(export, named),

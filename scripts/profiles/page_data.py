@@ -24,6 +24,8 @@ KINDS = ["task", "cut", "user", "call", "kernel", "wait"]
 # Columns of a graph: nodes, and frames of the task, the call, and the task that wakes (0: none).
 OF_TREE = "node", "task", "call", "waker"
 NONE = 0  # the number of the empty text
+FRAME_BITS = 32
+NO_FRAME = (1 << FRAME_BITS) - 1
 SMALL = 1 << 53
 # Notes of tables that say what is missing or a bound.
 LIMITS = re.compile(
@@ -50,7 +52,7 @@ class Tree:
         self.strings = strings
         self.frames: dict[tuple[str, str], int] = {}
         self.numbers: dict[tuple[str, str], int] = {}  # by names as they come
-        self.nodes: dict[tuple[int, int], int] = {(0, -1): 0}
+        self.nodes = {NO_FRAME: 0}  # by caller << FRAME_BITS | frame, which takes less memory
         self.nested: set[int] = set()  # nodes below one of the same frame
 
     def frame(self, kind: str, name: str) -> int:
@@ -66,7 +68,7 @@ class Tree:
         frames = [self.frame(*one) for one in chain]
         is_recursive = len(set(frames)) < len(frames)
         for i, frame in enumerate(frames):
-            node = nodes.setdefault((node, frame), len(nodes))
+            node = nodes.setdefault(node << FRAME_BITS | frame, len(nodes))
             if is_recursive and frame in frames[:i]:
                 self.nested.add(node)
         return node
@@ -84,8 +86,9 @@ class Tree:
         callers ascend and frames are near to each other, which compresses well. Returns the new
         numbers of nodes and of frames.
         """
-        callers = [caller for caller, _ in self.nodes]
-        frames_of = [frame for _, frame in self.nodes]
+        callers = [key >> FRAME_BITS for key in self.nodes]
+        frames_of = [key & NO_FRAME for key in self.nodes]
+        frames_of[0] = -1
         levels: list[list[int]] = []
         depths = [0] * len(callers)
         for node, caller in enumerate(callers):

@@ -30,8 +30,9 @@ Function = tuple[str, str, int]  # of a user: name, path of the file, address in
 
 
 class TableNames:
-    def __init__(self, export: Export, names: Names):
-        self.export, self.names = export, names
+    def __init__(self, export: Export, names: Names, samples: stacks.Stacks | None = None):
+        """samples: those of the export; None: its rows are there."""
+        self.export, self.names, self.samples = export, names, samples
         self.mangled: dict[str, str] = {}
         names_of_export = {str(row.get("function")) for row in export.rows("symbols.json")}
         self.long_names = sorted(name for name in names_of_export if len(name) > CUT_AT)
@@ -132,7 +133,7 @@ class TableNames:
         old: dict[tuple, dict] = {}
         for row in table.rows:
             old.setdefault((label(row), row.get("function"), row.get("file")), row)
-        for stack in stacks.read(self.export).stacks:
+        for stack in (self.samples or stacks.read(self.export)).stacks:
             if stack.kind == "user" and stack.user:
                 found[stack.run, self.function(stack)] += stack.weight
         if sum(found.values()) != sum(number(row.get("samples", 0), 62) for row in table.rows):
