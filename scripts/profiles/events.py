@@ -35,7 +35,7 @@ PAGES = "trace_pages.json"
 STACK = "kernel_stack"  # the call chain of an earlier event
 STACK_HEAD = struct.Struct("<i4x")  # after the common fields: the number of addresses that follow
 MAX_NS = 1 << 63
-PART = 1 << 13  # events of a CPU that are in memory as objects
+PART = 1 << 11  # events of a CPU that are in memory as objects
 CPU_BITS = 12  # of a CPU's number
 MAX_FORMAT_BYTES, MAX_FIELDS = 8192, 64  # the kernel's formats have at most 2048 bytes
 PRINTABLE = bytes(byte if byte in b"\0" or 32 <= byte < 127 else ord("?") for byte in range(256))

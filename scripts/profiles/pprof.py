@@ -8,6 +8,7 @@ finds a file with line numbers.
 from __future__ import annotations
 
 import gzip
+from functools import lru_cache
 
 from profiles import progress
 from profiles.export import printable
@@ -19,6 +20,7 @@ SAMPLE_TYPE, SAMPLE, MAPPING, LOCATION, FUNCTION, STRING = 1, 2, 3, 4, 5, 6
 PERIOD_TYPE, PERIOD, COMMENT = 11, 12, 13
 
 
+@lru_cache(1 << 16)
 def varint(value: int) -> bytes:
     value &= 2**64 - 1
     found = bytearray()
@@ -47,6 +49,7 @@ class Profile:
         self.locations: dict[tuple[int, int], int] = {}  # (mapping, address): id
         self.mappings: dict[tuple[str, int, int, str | None], int] = {}
         self.functions: dict[tuple[int, int], int] = {}  # (mapping, start): id
+        self.labels: dict[tuple[int, int], bytes] = {}  # of samples, by key and value
         self.names = names
         self.body = bytearray()
         kernel_id, kernel = names.only_kernel()
@@ -147,6 +150,12 @@ class Profile:
             self.body += message(LOCATION, number(1, self.locations[key]) + line)
         return self.locations[key]
 
+    def label(self, key: int, field: int, value: int) -> bytes:
+        """Returns a label of a sample. key: the number of a string."""
+        if (key, value) not in self.labels:
+            self.labels[key, value] = message(3, number(1, key) + number(field, value))
+        return self.labels[key, value]
+
     def values(self, stack: Stack, period_ns: int) -> list[int]:
         if self.has_live:
             return [stack.nr_objects, stack.allocated_bytes, *stack.live]
@@ -155,8 +164,10 @@ class Profile:
         return [*([stack.weight] if self.has_count else []), stack.weight * period_ns]
 
     def add(self, stack: Stack, period_ns: int) -> None:
+        known = self.locations
         ids = [
-            self.location(self.kernel, pc, Place(pc, None, self.kernel_symbols))
+            known.get((self.kernel, pc))
+            or self.location(self.kernel, pc, Place(pc, None, self.kernel_symbols))
             for pc in call_sites(stack.kernel, stack.is_exact)
         ]
         for pc, place in self.names.user_places(stack):
@@ -170,10 +181,9 @@ class Profile:
         labels["memory" if self.is_memory else "wait"] = stack.what
         for key, text in labels.items():
             if text:
-                label = number(1, self.string(key)) + number(2, self.string(text))
-                body += message(3, label)
+                body += self.label(self.string(key), 2, self.string(text))
         for key, value in ("pid", stack.pid), ("cpu", stack.cpu):
-            body += message(3, number(1, self.string(key)) + number(3, value))
+            body += self.label(self.string(key), 3, value)
         self.body += message(SAMPLE, body)
 
     def data(self) -> bytes:

@@ -93,26 +93,25 @@ def write_callgrind(
     cost: Counter[Edge],
     calls: Counter[Edge] | None = None,
     lost: str = "",
-) -> bytearray:
+) -> Iterator[bytes]:
     """
     See "Callgrind Format Specification" in valgrind's manual. calls: how often each edge was
     called; None: unknown, so once. lost: what was lost, in words.
     """
     total = sum(self_cost.values())
-    found = bytearray(b"# callgrind format\nversion: 1\ncreator: legoprof\npositions: line\n")
-    found += f"desc: {lost}\n".encode() if lost else b""
-    found += f"events: {event}\nsummary: {total}\n\n".encode()
+    yield b"# callgrind format\nversion: 1\ncreator: legoprof\npositions: line\n"
+    desc = f"desc: {lost}\n" if lost else ""
+    yield f"{desc}events: {event}\nsummary: {total}\n\n".encode()
     edges, at = sorted(cost), 0
     for function in sorted(self_cost.keys() | {caller for caller, _ in edges}):
-        found += f"fl=???\nfn={callgrind_name(function)}\n0 {self_cost[function]}\n".encode()
+        yield f"fl=???\nfn={callgrind_name(function)}\n0 {self_cost[function]}\n".encode()
         while at < len(edges) and edges[at][0] == function:
             edge, at = edges[at], at + 1
             nr_calls = calls[edge] if calls else 1
-            found += f"cfi=???\ncfn={callgrind_name(edge[1])}\n".encode()
-            found += f"calls={nr_calls} 0\n0 {cost[edge]}\n".encode()
-        found += b"\n"
-    found += b"totals: %d\n" % total
-    return found
+            yield f"cfi=???\ncfn={callgrind_name(edge[1])}\n".encode()
+            yield f"calls={nr_calls} 0\n0 {cost[edge]}\n".encode()
+        yield b"\n"
+    yield b"totals: %d\n" % total
 
 
 def number_recursions(chain: tuple[str, ...]) -> list[str]:
@@ -128,7 +127,7 @@ def number_recursions(chain: tuple[str, ...]) -> list[str]:
     return found
 
 
-def callgrind(stacks: Stacks, names: Names) -> bytearray:
+def callgrind(stacks: Stacks, names: Names) -> Iterator[bytes]:
     """Returns callgrind's format. Counts of calls are unknown."""
     self_cost: Counter[str] = Counter()
     cost: Counter[Edge] = Counter()
@@ -140,7 +139,7 @@ def callgrind(stacks: Stacks, names: Names) -> bytearray:
     return write_callgrind(stacks.unit.capitalize(), self_cost, cost, lost=str(stacks.losses))
 
 
-def callgrind_of_calls(rows: list[dict], lost: str = "") -> tuple[bytearray, int]:
+def callgrind_of_calls(rows: list[dict], lost: str = "") -> tuple[Iterator[bytes], int]:
     """
     Returns callgrind's format, from rows of the function profiler, and the number of damaged rows,
     which are left out. A function's calls of itself are counted without time, which is in the time

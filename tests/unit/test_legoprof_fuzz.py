@@ -17,7 +17,7 @@ import zlib
 
 import pytest
 import trace_export
-from legoprof_shapes import SHAPES, deep_stacks, small_dicts
+from legoprof_shapes import SHAPES, deep_stacks, events, small_dicts
 
 from test_legoprof import META, OPEN, READ, SAMPLE, legoprof, profile_export
 
@@ -348,6 +348,14 @@ def test_memory_for_stacks(run, command):
     data = deep_stacks(50 * NR_BYTES)
     peak = peak_memory(run, data, [command])
     assert peak < 1.9 * len(data), peak / len(data)
+
+
+@pytest.mark.parametrize("command", ["perf-data --events", "trace-dat", "ftrace", "chrome"])
+def test_memory_for_events(run, command):
+    """Neither the export nor the output is in memory, except for the pages of trace.dat."""
+    data = events(50 * NR_BYTES, lambda i: trace_export.KFREE.data(12, i, i))
+    peak = peak_memory(run, data, [*command.split(), "-o", os.devnull])
+    assert peak < 2.25 * len(data), peak / len(data)
 
 
 def test_diff_has_one_export_in_memory(run, tmp_path):

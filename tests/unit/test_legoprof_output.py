@@ -272,4 +272,4 @@ def test_callgrind_recursion(tmp_path, capsys):
     assert [found[name] for name in ("0xf", "0xf'2", "0xf'3", "0x30")] == [14, 14, 7, 14]
     row = {"caller": "f", "function": "f", "calls": 9, "total_cycles": 90, "self_cycles": 40}
     data, _ = legoprof.text.callgrind_of_calls([row, row | {"caller": "main"}])
-    assert inclusive(data.decode()) == {"f": 80, "main": 90}
+    assert inclusive(b"".join(data).decode()) == {"f": 80, "main": 90}
