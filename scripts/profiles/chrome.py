@@ -315,7 +315,7 @@ def write(trace: Trace) -> Iterator[bytes]:
     try:
         writer = write_lines(trace)
     except OSError as error:
-        raise ExportError(f"{tempfile.gettempdir()}: {error.strerror}") from error
+        raise ExportError(f"temporary file: {error.strerror}") from error
     return itertools.chain(
         [b'{"displayTimeUnit":"ns","traceEvents":[\n'], writer.lines.parts(), [b"\n]}\n"]
     )
