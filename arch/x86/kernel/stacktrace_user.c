@@ -408,21 +408,23 @@ static noinline enum profile_stack_truncation caller_matches_path(const struct p
 		       PROFILE_NR_STACK_TRUNCATIONS;
 }
 
-/* Remembers where sp is, if a walk has found its page. */
-static void note_place(struct stack_path *path)
+/* Finds out where sp is in this generation of the TLB. Returns false if it cannot be read. */
+static bool find_place(struct stack_path *path)
 {
 	const struct stack_window *window = stack_window_of(path->sp);
-	struct stack_place *place = &path->places[window->generation % TLB_NR_COLORS];
+	struct stack_place *place = &path->places[this_cpu_read(tlb_generation) % TLB_NR_COLORS];
 
+	if (!is_window_of(window, path->sp) && !set_window(own_cr3(), path->sp))
+		return false;
 	WRITE_ONCE(place->generation, 0);
-	if (!is_window_of(window, path->sp))
-		return;
 	WRITE_ONCE(place->sp, (const char *)(path->sp + window->to_kernel));
 	WRITE_ONCE(place->generation, window->generation);
+	return true;
 }
 
+/* Slow path: no such path begins at the interrupted function, or its place is not known. */
 static noinline enum profile_stack_truncation
-find_path_again(const struct pt_regs *regs, struct stack_path *path, const u64 *pcs, u32 nr)
+match_slowly(const struct pt_regs *regs, struct stack_path *path, const u64 *pcs, u32 nr)
 {
 	u32 found = path_from(path, regs->rip, regs->rsp, regs->rbp);
 
@@ -430,10 +432,9 @@ find_path_again(const struct pt_regs *regs, struct stack_path *path, const u64 *
 		return PROFILE_NR_STACK_TRUNCATIONS;
 	if (!found)
 		return caller_matches_path(regs, pcs, nr);
-	if (found != nr || !path_leads_to(path, found, pcs + 1))
+	if (found != nr || !find_place(path))
 		return PROFILE_NR_STACK_TRUNCATIONS;
-	note_place(path);
-	return path->end;
+	return stack_matches_path(regs, pcs, nr);
 }
 
 enum profile_stack_truncation stack_matches_path(const struct pt_regs *regs, const u64 *pcs, u64 nr)
@@ -446,13 +447,14 @@ enum profile_stack_truncation stack_matches_path(const struct pt_regs *regs, con
 	if (unlikely(!path_begins_at(path, regs->rip, regs->rsp, regs->rbp)) ||
 	    unlikely(path->nr != nr) || unlikely(place->generation != generation) ||
 	    unlikely(regs->rip != *pcs))
-		return find_path_again(regs, path, pcs, nr);
+		return match_slowly(regs, path, pcs, nr);
 	nr_bytes = PAGE_SIZE - (u64)sp % PAGE_SIZE;
 	for (s64 i = (s64)nr - 2; i >= 0; i--) {
 		u64 above = READ_ONCE(path->slots[i]);
 
 		if (unlikely(above >= nr_bytes)) /* behind the page, or changed by an NMI */
-			return find_path_again(regs, path, pcs, nr);
+			return path_leads_to(path, nr, pcs + 1) ? path->end :
+								  PROFILE_NR_STACK_TRUNCATIONS;
 		if (*(const u64 *)(sp + above) != pcs[i + 1])
 			return PROFILE_NR_STACK_TRUNCATIONS;
 	}
