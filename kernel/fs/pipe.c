@@ -181,7 +181,8 @@ static void wake_readers(struct pipe *pipe)
 {
 	if (!list_empty(&pipe->read_wait.waiters))
 		wake_up_one(&pipe->read_wait);
-	wake_up(&pipe->watch_wait);
+	if (!list_empty(&pipe->watch_wait.waiters))
+		wake_up(&pipe->watch_wait);
 }
 
 /* Called by a reader that may have been woken for bytes, and leaves some. */
