@@ -470,9 +470,10 @@ static inline void os_relax_and_yield(void)
 #define os_panicking() panic_in_progress()
 
 /* Waits. */
-#define os_wait_name(task) ((task)->wait_name)
-#define os_wait_addr(task) ((task)->wait_addr)
-#define OS_CHILD_WAIT	   "proc->child_wait"
+#define os_wait_name(task)    ((task)->wait_name)
+#define os_wait_addr(task)    ((task)->wait_addr)
+#define os_woken_cycles(task) ((task)->ready_since_cycles)
+#define OS_CHILD_WAIT	      "proc->child_wait"
 
 static inline bool os_is_end_wait(const char *name)
 {

@@ -170,7 +170,7 @@ void sched_place(struct task *task)
 	place_task(task, sched_select_cpu(task));
 }
 
-static bool wake_locked(struct rq *rq, struct task *task)
+static __always_inline bool wake_locked(struct rq *rq, struct task *task)
 {
 	unsigned int cpu;
 

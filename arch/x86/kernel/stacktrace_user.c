@@ -408,17 +408,23 @@ static noinline enum profile_stack_truncation caller_matches_path(const struct p
 		       PROFILE_NR_STACK_TRUNCATIONS;
 }
 
-/* Finds out where sp is in this generation of the TLB. Returns false if it cannot be read. */
+/*
+ * Finds out where sp is in this generation of the TLB. Returns false if it cannot be read. An NMI
+ * may replace the path by another one, with another sp.
+ */
 static bool find_place(struct stack_path *path)
 {
-	const struct stack_window *window = stack_window_of(path->sp);
+	u64 sp = READ_ONCE(path->sp);
+	const struct stack_window *window = stack_window_of(sp);
 	struct stack_place *place = &path->places[this_cpu_read(tlb_generation) % TLB_NR_COLORS];
 
-	if (!is_window_of(window, path->sp) && !set_window(own_cr3(), path->sp))
+	if (!is_window_of(window, sp) && !set_window(own_cr3(), sp))
 		return false;
 	WRITE_ONCE(place->generation, 0);
-	WRITE_ONCE(place->sp, (const char *)(path->sp + window->to_kernel));
+	WRITE_ONCE(place->sp, (const char *)(sp + window->to_kernel));
 	WRITE_ONCE(place->generation, window->generation);
+	if (READ_ONCE(path->sp) != sp)
+		WRITE_ONCE(place->generation, 0);
 	return true;
 }
 

@@ -16,6 +16,10 @@
 #ifndef os_wait_addr
 #define os_wait_addr(task) ((u64)0)
 #endif
+/* Returns the TSC of the moment when a task was woken, for profile_wake(). */
+#ifndef os_woken_cycles
+#define os_woken_cycles(task) ((void)(task), os_cycles())
+#endif
 /* os_wait_name() of a thread that waits for a child process. */
 #ifndef OS_CHILD_WAIT
 #define OS_CHILD_WAIT ""

@@ -273,7 +273,7 @@ pf_noinline void profile_thread_woken(os_task_t *thread)
 	seq_end(&w->store.seq);
 	pt->waits.waker = rec;
 	pt->waits.waker_generation = generation;
-	pt->waits.woken_cycles = os_cycles();
+	pt->waits.woken_cycles = os_woken_cycles(thread);
 }
 
 static pf_always_inline void count(struct wait_cpu *w, struct wait_record *rec, u64 asleep,
