@@ -39,7 +39,7 @@ def test_text_is_that_of_the_kernel(boot, builds, tmp_path):
     text = re.sub(r"(=|=> )(\w+)@\w+", r"\1\2", text)
     trace = events.read(export.load(options.export), Symbols(builds.kernel()))
     names = {trace.format(event).name for cpu in trace.cpus.values() for event in cpu.events}
-    assert ftrace.write(trace).decode() == text
+    assert b"".join(ftrace.write(trace)).decode() == text
     assert re.search(r"^CPU:\d \[LOST \d+ EVENTS\]$", text, re.M)
     assert re.search(r"^.*: <stack trace>\n => trace_record_with_stack\n( => \w+\n)+", text, re.M)
     assert len(names) > 10, names

@@ -94,7 +94,7 @@ def test_hot_part_is_found(boot):
     rows = rows_of(text)
     for part, is_written in ((written(1), True), (READ, False)):
         inside = [row for row in rows if row.overlap(part) > 0.9 * (row.end - row.start)]
-        assert sum(row.overlap(part) for row in inside) > 0.95 * (part[1] - part[0])
+        assert sum(row.overlap(part) for row in inside) > 0.9 * (part[1] - part[0])
         for row in inside:
             if row.overlap(part) == row.end - row.start and row.resident > MIB:
                 assert row.accessed > 99 and row.written == pytest.approx(100 * is_written, abs=6)
@@ -120,7 +120,7 @@ def test_phases(boot):
     assert short == pytest.approx(12 + OTHERS, rel=0.05)
     assert 20 * 0.8 < long < 20 * 1.3
     rows = rows_of(text)
-    before = [row for row in rows if row.overlap(written(1)) > 0.9 * (row.end - row.start)]
+    before = [row for row in rows if row.overlap(written(1)) > 0.8 * (row.end - row.start)]
     assert before and all(row.accessed == 0 for row in before)
     idle = [row.idle for row in before if row.idle is not None and row.resident > MIB]
     assert idle and all(2 < seconds < 3.5 for seconds in idle)
@@ -381,7 +381,7 @@ def test_samples_are_those_of_a_plugin(builds, tmp_path):
         assert abs(off) < 5 * square**0.5
     # The working sets, with what else the program has. The first sample is from before the reset.
     (process,) = found.rows("working_set.json")
-    for key, ns, tolerance in (("used_1s_bytes", 1e9, 0.05), ("used_10s_bytes", 1e10, 0.3)):
+    for key, ns, tolerance in (("used_1s_bytes", 1e9, 0.05), ("used_10s_bytes", 1e10, 0.4)):
         recent = [period for now, period in zip(times, periods, strict=True)
                   if process["sampled_ns"] - now < ns]  # fmt: skip
         samples = [sample for period in recent for sample in period.samples[1:]]

@@ -13,7 +13,6 @@
 #include <lego/page.h>
 #include <lego/slab.h>
 #include <lego/smp.h>
-#include <lego/string.h>
 #include <profile/user_unwind.h>
 
 #define USER_MIN PAGE_SIZE
@@ -409,8 +408,8 @@ static noinline enum profile_stack_truncation caller_matches_path(const struct p
 }
 
 /*
- * Finds out where sp is in this generation of the TLB. Returns false if it cannot be read. An NMI
- * may replace the path by another one, with another sp.
+ * Finds out where sp is in this generation of the TLB. Returns false if it cannot be read. Not in an
+ * NMI, so a place that has a generation has its sp as long as no NMI has replaced the path.
  */
 static bool find_place(struct stack_path *path)
 {
@@ -428,9 +427,9 @@ static bool find_place(struct stack_path *path)
 	return true;
 }
 
-/* Slow path: no such path begins at the interrupted function, or its place is not known. */
+/* No such path begins at the interrupted function, or its place is not known. */
 static noinline enum profile_stack_truncation
-match_slowly(const struct pt_regs *regs, struct stack_path *path, const u64 *pcs, u32 nr)
+match_path_slow(const struct pt_regs *regs, struct stack_path *path, const u64 *pcs, u32 nr)
 {
 	u32 found = path_from(path, regs->rip, regs->rsp, regs->rbp);
 
@@ -438,27 +437,32 @@ match_slowly(const struct pt_regs *regs, struct stack_path *path, const u64 *pcs
 		return PROFILE_NR_STACK_TRUNCATIONS;
 	if (!found)
 		return caller_matches_path(regs, pcs, nr);
-	if (found != nr || !find_place(path))
+	if (found != nr)
 		return PROFILE_NR_STACK_TRUNCATIONS;
-	return stack_matches_path(regs, pcs, nr);
+	if (!in_nmi() && find_place(path))
+		return stack_matches_path(regs, pcs, nr);
+	return path_leads_to(path, nr, pcs + 1) ? path->end : PROFILE_NR_STACK_TRUNCATIONS;
 }
 
 enum profile_stack_truncation stack_matches_path(const struct pt_regs *regs, const u64 *pcs, u64 nr)
 {
-	u64 generation = this_cpu_read(tlb_generation), nr_bytes;
+	u64 generation = this_cpu_read(tlb_generation);
 	struct stack_path *path = stack_path_at(regs->rip, regs->rsp);
 	const struct stack_place *place = &path->places[generation % TLB_NR_COLORS];
-	const char *sp = READ_ONCE(place->sp);
+	const char *sp;
+	s64 last; /* the place of the last word on the page */
 
 	if (unlikely(!path_begins_at(path, regs->rip, regs->rsp, regs->rbp)) ||
-	    unlikely(path->nr != nr) || unlikely(place->generation != generation) ||
-	    unlikely(regs->rip != *pcs))
-		return match_slowly(regs, path, pcs, nr);
-	nr_bytes = PAGE_SIZE - (u64)sp % PAGE_SIZE;
+	    unlikely(path->nr != nr) || unlikely(regs->rip != *pcs) ||
+	    unlikely(READ_ONCE(place->generation) != generation))
+		return match_path_slow(regs, path, pcs, nr);
+	/* An NMI may replace the path from here on. Then this sp is that of another stack. */
+	sp = READ_ONCE(place->sp);
+	last = PAGE_SIZE - sizeof(u64) - (u64)sp % PAGE_SIZE;
 	for (s64 i = (s64)nr - 2; i >= 0; i--) {
-		u64 above = READ_ONCE(path->slots[i]);
+		s64 above = READ_ONCE(path->slots[i]);
 
-		if (unlikely(above >= nr_bytes)) /* behind the page, or changed by an NMI */
+		if (unlikely(above > last))
 			return path_leads_to(path, nr, pcs + 1) ? path->end :
 								  PROFILE_NR_STACK_TRUNCATIONS;
 		if (*(const u64 *)(sp + above) != pcs[i + 1])
@@ -514,7 +518,8 @@ static enum profile_stack_truncation follow_rules(struct walker *walker, const s
 			first_pc = pc;
 			first_sp = frame.sp;
 			path->nr = 0;
-			memset(path->places, 0, sizeof(path->places));
+			for (u32 i = 0; i < TLB_NR_COLORS; i++)
+				path->places[i].generation = 0;
 			path->pc = first_pc;
 			path->sp = first_sp;
 			path->fp = frame.fp;

@@ -210,8 +210,9 @@ static pf_always_inline struct recent *recent_of(struct wait_cpu *w, const struc
 }
 
 /* Slow path: the recent record is that of another thread or chain. */
-static pf_noinline struct wait_record *find_slowly(struct wait_cpu *w, const struct wait_key *key,
-						   os_task_t *task, const os_regs_t *regs)
+static pf_noinline struct wait_record *find_record_slow(struct wait_cpu *w,
+							const struct wait_key *key, os_task_t *task,
+							const os_regs_t *regs)
 {
 	struct recent *recent = recent_of(w, key, regs);
 	struct wait_record *rec = recent->rec;
@@ -234,7 +235,7 @@ static pf_always_inline struct wait_record *find_record(struct wait_cpu *w, stru
 
 	if (pf_likely(recent->task_key == key.task_key && matches(rec, &key, task, regs)))
 		return rec;
-	return find_slowly(w, &key, task, regs);
+	return find_record_slow(w, &key, task, regs);
 }
 
 /* Sets what is of the thread. regs: of the code that waits, or wakes. */
