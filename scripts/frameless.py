@@ -11,12 +11,17 @@ table, read by arch/x86/kernel/stacktrace.c, has these ranges, but not the singl
 have their own opcodes: the two that make a frame, and RET. Assembly has no such information; of
 its functions, those that make no frame at all are in the table.
 
-  frameless_nr      u32
-  frameless_ranges  u32[nr][2]  start and end, minus KERNEL_VIRT of <asm/page.h>, ascending
+  frameless_ranges  u32[][2]  start and end, minus KERNEL_VIRT of <asm/page.h>, ascending; the
+                              last one is at the end of all addresses
+  frameless_pages   u32[]     for each 4 KiB from KERNEL_VIRT on, the first range that ends behind
+                              its start
+
+So the cost of a look-up does not depend on functions elsewhere.
 """
 
 from __future__ import annotations
 
+import bisect
 import re
 import subprocess
 import sys
@@ -37,6 +42,7 @@ PADDING = re.compile(
     rb"(?:\x66*\x2e?(?:\x90|\x0f\x1f(?:\x00|\x40.|\x44..|\x80.{4}|\x84.{5})))*", re.DOTALL
 )
 PROLOGUE_BYTES = 40  # an assembly function with a frame makes it within its first 40 bytes
+PAGE = 4096
 # Where the return address is on top of the stack, and where it is one word above.
 FIRST, SECOND = "rsp+8", "rsp+16"
 
@@ -100,32 +106,35 @@ def merge(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return merged
 
 
-def render(ranges: list[tuple[int, int]]) -> str:
+def render(ranges: list[tuple[int, int]], text_end: int) -> str:
     """Returns the table as assembly."""
-    words = [f"\t.long {at - kallsyms.KERNEL_VIRT:#x}" for each in ranges for at in each]
+    base = kallsyms.KERNEL_VIRT
+    words = [at - base for each in ranges for at in each] + [0xFFFFFFFF] * 2
+    ends = [end for _, end in ranges]
+    pages = [bisect.bisect_right(ends, page) for page in range(base, text_end, PAGE)]
     out = ['\t.section .rodata.kallsyms, "a"']
-    out += kallsyms.block("frameless_nr", [f"\t.long {len(ranges)}"])
-    out += kallsyms.block("frameless_ranges", words)
+    out += kallsyms.block("frameless_ranges", [f"\t.long {word:#x}" for word in words])
+    out += kallsyms.block("frameless_pages", [f"\t.long {index}" for index in pages])
     return "\n".join(out) + "\n"
 
 
-def generate(path: str, nm_lines: Iterable[str]) -> list[tuple[int, int]]:
-    """Returns the table: start and end of each range."""
+def generate(path: str, nm_lines: Iterable[str]) -> tuple[list[tuple[int, int]], int]:
+    """Returns start and end of each range, and the end of the text."""
     nm = kallsyms.parse_nm(nm_lines)
     (text_end,) = (symbol.addr for symbol in nm if symbol.name == "_etext")
     elf = kallsyms.Elf(Path(path).read_bytes())
     rows, compiled = read_rows(path)
     table = kallsyms.text_symbols(nm)
     assembly = of_assembly(table, compiled, text_end, elf)
-    return merge([*of_compiled_code(rows, elf), *assembly])
+    return merge([*of_compiled_code(rows, elf), *assembly]), text_end
 
 
 def main(argv: list[str]) -> None:
     match argv[1:]:
         case ["empty"]:
-            sys.stdout.write(render([]))
+            sys.stdout.write(render([], kallsyms.KERNEL_VIRT))
         case ["generate", path]:
-            sys.stdout.write(render(generate(path, sys.stdin)))
+            sys.stdout.write(render(*generate(path, sys.stdin)))
         case _:
             sys.exit(__doc__)
 

@@ -154,7 +154,7 @@ void cputime_end_kernel_thread(struct task *task);
  */
 u64 cputime_own(const struct cputime *time);
 
-/* Returns the own CPU time so far of a thread, in TSC cycles. Contexts of cputime_add_task(). */
+/* Returns the own CPU time so far of a thread, in TSC cycles. Contexts of cputime_of_task(). */
 u64 task_own_cycles(struct task *task);
 
 /*

@@ -113,7 +113,7 @@ def frameless_names(flags: str) -> list[str]:
     options.append(f"-Wl,-e,0,-Ttext={BASE:#x},{bounds}")
     subprocess.run(["gcc", *options, "source.c", "-o", "elf"], check=True)
     nm = subprocess.run(["nm", "-ap", "elf"], capture_output=True, text=True, check=True).stdout
-    ranges = frameless.generate("elf", nm.splitlines())
+    ranges, _ = frameless.generate("elf", nm.splitlines())
     table = symbols(nm)
     return [[name for addr, name in table if addr <= start][-1] for start, _ in ranges]
 

@@ -30,25 +30,20 @@
 #define OPCODE_INT3	0xcc
 #define MOV_RSP_RBP	0xe58948 /* three bytes */
 
-/* scripts/frameless.py: ranges of text, by start, minus KERNEL_VIRT. */
-extern const u32 frameless_nr;
+/* scripts/frameless.py: ranges of text, minus KERNEL_VIRT, and the first one for each page. */
 extern const struct frameless_range {
 	u32 start, end;
 } frameless_ranges[];
+extern const u32 frameless_pages[];
 
 static bool is_frameless(u64 pc)
 {
-	u32 low = 0, high = frameless_nr, at = pc - KERNEL_VIRT;
+	u32 at = pc - KERNEL_VIRT;
+	const struct frameless_range *range = &frameless_ranges[frameless_pages[at / PAGE_SIZE]];
 
-	while (low < high) {
-		u32 middle = (low + high) / 2;
-
-		if (frameless_ranges[middle].end <= at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < frameless_nr && frameless_ranges[low].start <= at;
+	while (range->end <= at)
+		range++;
+	return range->start <= at;
 }
 
 static bool is_mov_rsp_rbp(const u8 *code)
@@ -73,7 +68,7 @@ static noinline enum profile_stack_replay place_frameless(u64 pc, const u64 *wor
 {
 	const u8 *code = (const u8 *)pc;
 
-	/* At the top of the stack, unless the function has pushed the flags. */
+	/* At the top of the stack, unless the flags have been pushed, or %rbp of a frame. */
 	if (is_frameless(pc))
 		return pc_in_text(words[0]) || pc_in_function_call(words[0]) ?
 			       PROFILE_STACK_FRAMELESS_0 :

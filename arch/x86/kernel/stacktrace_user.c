@@ -408,8 +408,8 @@ static noinline enum profile_stack_truncation caller_matches_path(const struct p
 }
 
 /*
- * Finds out where sp is in this generation of the TLB. Returns false if it cannot be read. Not in an
- * NMI, so a place that has a generation has its sp as long as no NMI has replaced the path.
+ * Finds out where sp is in this generation of the TLB. Returns false if it cannot be read. Not in
+ * an NMI, so a place that has a generation has its sp as long as no NMI has replaced the path.
  */
 static bool find_place(struct stack_path *path)
 {

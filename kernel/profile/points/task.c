@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Keeps the sums of profile points for each process: cycles and number of pairs of each point. The
- * end of a pair adds to the sums of the current thread (hooks.h). A thread that
- * exits adds its sums to those of its process, or leaves its table to it, which the next new thread
- * goes on with. A report adds the sums of the live threads to those of the process.
+ * end of a pair adds to the sums of the current thread (hooks.h). A thread that exits adds its sums
+ * to those of its process, or leaves its table to it, which the next new thread goes on with. A
+ * report adds the sums of the live threads to those of the process.
  *
  * A thread's table has an entry for each point, spaced like the points in their section. Behind
  * each is a second one: the sums at the last reset, which reports subtract. The table is allocated
- * with the thread, so an event never allocates. Idle CPUs, kernel threads, and threads
- * without memory for a table add to the idle table of their CPU, which is never read; a report says
- * how many threads had no memory. A pair in an interrupt counts for the interrupted thread, as the
- * time of the interrupt does.
+ * with the thread, so an event never allocates. Idle CPUs, kernel threads, and threads without
+ * memory for a table add to the idle table of their CPU, which is never read; a report says how
+ * many threads had no memory. A pair in an interrupt counts for the interrupted thread, as the time
+ * of the interrupt does.
  */
 
 #include "points.h"

@@ -307,7 +307,7 @@ static struct profile_syscall_row *same_row(struct profile_syscall_sum *sum,
 
 	if (row == &src->spare)
 		return &sum->spare;
-	/* Mostly there is one. The row of others has a number beyond index[]. */
+	/* Usually there is one. The row of others has a number beyond index[]. */
 	if (pf_likely(nr < PROFILE_NR_INDEXED && sum->table && sum->table->index[nr]))
 		return strace_row_at(sum->table, sum->table->index[nr] * PROFILE_INDEX_UNIT);
 	if ((char *)row - (char *)src->table == strace_others_at(src->table))
@@ -393,7 +393,7 @@ static void clear_rest(struct profile_syscall_sum *sum)
 				     __builtin_offsetof(struct profile_syscall_sum, spare));
 }
 
-/* Returns whether there are only rows, as mostly. */
+/* Returns whether there are only rows, which is the usual case. */
 static bool has_no_rest(const struct profile_syscall_sum *sum)
 {
 	return !(sum->spare.nr_calls | sum->returns.cycles | sum->nr_backwards |
