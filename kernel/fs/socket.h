@@ -80,7 +80,7 @@ struct socket {
 	/* Guarded by peer_lock in a datagram socket. */
 	/* Holds a reference. In other types it is set once, and read without a lock. */
 	struct socket *peer;
-	/* The datagram sockets that a poll has found without room here, linked by peer_node. */
+	/* The datagram sockets that found no room here, linked by peer_node. */
 	struct list_head senders;
 	struct list_head peer_node;
 

@@ -6,8 +6,8 @@
  *
  * The receiver's queue is bounded, so each sender waits for room there. A receiver wakes two kinds
  * of senders: system calls that sleep on the receiver's own write_wait; and pollers of the sockets
- * that have it as peer, on the write_wait of those sockets. It knows those that a poll has found
- * without room.
+ * that have it as peer, on the write_wait of those sockets. It knows those for which a poll, or a
+ * send that does not wait, has found no room. A poller of an edge polls only once per wake-up.
  */
 
 #include "iov.h"
@@ -71,6 +71,14 @@ int datagram_set_peer(struct socket *socket, struct socket *peer)
 	return 0;
 }
 
+/* Makes the peer wake the socket's pollers when it has room. */
+static void join_senders(struct socket *socket)
+{
+	ASSERT_HELD(&peer_lock);
+	if (list_empty(&socket->peer_node))
+		list_add_tail(&socket->peer_node, &socket->peer->senders);
+}
+
 bool datagram_may_send(struct socket *socket)
 {
 	bool ret;
@@ -78,8 +86,8 @@ bool datagram_may_send(struct socket *socket)
 	spin_lock(&peer_lock);
 	ret = !socket->peer || READ_ONCE(socket->peer->closed) ||
 	      socket_has_room(socket, socket->peer);
-	if (!ret && list_empty(&socket->peer_node))
-		list_add_tail(&socket->peer_node, &socket->peer->senders);
+	if (!ret)
+		join_senders(socket);
 	spin_unlock(&peer_lock);
 	return ret;
 }
@@ -120,6 +128,23 @@ static struct socket *find_receiver(struct socket *socket, const struct socket_n
 	return ERR_PTR(-EPERM);
 }
 
+/* Does what chunk_send() does. If it would have to wait, pollers of the sender wait from now on. */
+static int send_to(struct socket *socket, struct socket *to, struct chunk *chunk, int flags)
+{
+	int error = chunk_send(socket, to, chunk, flags);
+	bool to_peer;
+
+	if (error != -EAGAIN || !socket_is_datagram(socket))
+		return error;
+	spin_lock(&peer_lock);
+	to_peer = socket->peer == to;
+	if (to_peer)
+		join_senders(socket);
+	spin_unlock(&peer_lock);
+	/* Maybe there was room before the peer knew the sender. */
+	return to_peer ? chunk_send(socket, to, chunk, flags) : error;
+}
+
 int message_send(struct socket *socket, struct chunk *chunk, const struct socket_name *name,
 		 int flags)
 {
@@ -134,7 +159,7 @@ int message_send(struct socket *socket, struct chunk *chunk, const struct socket
 	to = find_receiver(socket, socket_is_datagram(socket) ? name : NULL);
 	if (IS_ERR(to))
 		return (int)PTR_ERR(to);
-	error = chunk_send(socket, to, chunk, flags);
+	error = send_to(socket, to, chunk, flags);
 	if (error == -ECONNREFUSED && READ_ONCE(socket->peer) == to)
 		datagram_set_peer(socket, NULL);
 	socket_put(to);

@@ -324,6 +324,29 @@ static void test_queue(void)
 	close(epfd);
 }
 
+/* An edge comes also if there was room at the last poll, and the send did not wait. */
+static void test_edge(void)
+{
+	int to = bound_socket(SOCK_DGRAM, 'e'), from = socket(AF_UNIX, SOCK_DGRAM, 0);
+	struct epoll_event event = { .events = EPOLLOUT | EPOLLET };
+	int epfd = epoll_create1(0);
+	char buf[16];
+
+	CHECK(!epoll_ctl(epfd, EPOLL_CTL_ADD, from, &event) && !connect_socket(from, 'e'));
+	CHECK(epoll_wait(epfd, &event, 1, 0) == 1 && event.events == EPOLLOUT);
+	for (int i = 0; i < 3; i++) {
+		while (send(from, "a", 1, MSG_DONTWAIT) == 1)
+			continue;
+		CHECK(errno == EAGAIN && epoll_wait(epfd, &event, 1, 0) == 0);
+		while (recv(to, buf, 1, MSG_DONTWAIT) == 1)
+			continue;
+		CHECK(epoll_wait(epfd, &event, 1, 0) == 1 && event.events == EPOLLOUT);
+	}
+	close(epfd);
+	close(from);
+	close(to);
+}
+
 union control {
 	struct cmsghdr header;
 	char room[256];
@@ -494,7 +517,7 @@ static void test_threads(void)
 static const struct test tests[] = {
 	TEST(boundaries), TEST(large),	     TEST(addresses), TEST(peers),
 	TEST(shutdown),	  TEST(connections), TEST(queue),     TEST(ancillary),
-	TEST(many),	  TEST(threads),     { 0 },
+	TEST(edge),	  TEST(many),	     TEST(threads),   { 0 },
 };
 
 int main(int argc, char **argv)
