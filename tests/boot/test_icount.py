@@ -43,7 +43,7 @@ def test_many_areas_cost_little_more(boot):
     [
         ("files", 20000, "open stat miss replace rename list"),
         ("fds", 20000, "use dup watch change wait replace poll fork list close"),
-        ("sockets", 20000, "connect connect_abstract replace replace_abstract"),
+        ("sockets", 20000, "connect connect_abstract replace replace_abstract receive"),
         ("processes", 20000, "fork fork_any fork_user replace find child stat group list end"),
     ],
 )
