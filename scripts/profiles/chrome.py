@@ -307,6 +307,7 @@ def write_lines(trace: Trace) -> Writer:
             name = f"{cpu.lost_at_end} events lost"
             writer.put(INSTANT, name, last_ns, writer.cpu_track(number), {})
     writer.name_tracks()
+    writer.lines.file.flush()  # so that it is not the output that fails
     return writer
 
 

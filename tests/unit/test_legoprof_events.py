@@ -311,6 +311,13 @@ def test_names_of_the_export(convert):
             assert text in data, (command, text)
 
 
+def test_no_room_for_the_temporary_file_of_chrome(convert, monkeypatch):
+    tempfile = legoprof.profiles.chrome.tempfile
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda: open("/dev/full", "w+b", 1 << 20))
+    status, _, err = convert(trace_export.small(), "chrome")
+    assert status == 2 and err.endswith("error: temporary file: No space left on device\n")
+
+
 def test_points_in_chrome(convert):
     """Points may overlap. If another thread ends a point, it is on a track of the CPU."""
     name = [("char", "name[16]", "16s")]
