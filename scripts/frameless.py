@@ -56,13 +56,19 @@ class Row(NamedTuple):
 def read_rows(path: str) -> tuple[list[Row], set[int]]:
     """Returns the rows of readelf's table, and the starts of the functions that have some."""
     command = ["readelf", "-wF", path]
-    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-    rows, functions = [], set()
-    for line in lines:
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        sys.exit(f"frameless: {error}")
+    rows, functions, in_function = [], set(), False
+    for line in result.stdout.splitlines():
         if match := FUNCTION.match(line):
             rows.append(Row(int(match[1], 16), int(match[2], 16), FIRST))
             functions.add(rows[-1].start)
-        elif rows and (match := ROW.match(line)):
+            in_function = True
+        elif " CIE " in line:
+            in_function = False
+        elif in_function and (match := ROW.match(line)):
             start, end, cfa = rows.pop()
             at = int(match[1], 16)
             rows += [Row(start, at, cfa)] if at > start else []

@@ -128,6 +128,37 @@ def test_frameless_finds_code_without_a_frame(tmp_path: Path, monkeypatch) -> No
         frameless_names("-fomit-frame-pointer -fno-ipa-ra")
 
 
+# .cfi_signal_frame makes a second CIE.
+TWO_CIES = """
+.cfi_startproc
+push %rbp
+.cfi_def_cfa_offset 16
+ret
+.cfi_endproc
+.cfi_startproc
+.cfi_signal_frame
+ret
+.cfi_endproc
+"""
+
+
+def test_frameless_ignores_the_rows_of_cies(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("source.s").write_text(TWO_CIES)
+    link = ["-nostdlib", "-static", "-no-pie", f"-Wl,-e,0,-Ttext={BASE:#x}"]
+    subprocess.run(["gcc", *link, "source.s", "-o", "elf"], check=True)
+    rows, functions = frameless.read_rows("elf")
+    cfas = ["rsp+8", "rsp+16", "rsp+8"]
+    assert rows == [(BASE + i, BASE + i + 1, cfa) for i, cfa in enumerate(cfas)]
+    assert functions == {BASE, BASE + 2}
+
+
+def test_frameless_needs_readelf(monkeypatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(SystemExit, match="^frameless: .*readelf"):
+        frameless.read_rows("elf")
+
+
 def test_kallsyms_keeps_stext_where_no_function_is() -> None:
     assert symbols(NM.replace(f"{BASE + 0x1000:x} T start\n", ""))[0].name == "_stext"
 
