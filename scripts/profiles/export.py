@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 import mmap
+import os
 import re
 import zlib
 from collections.abc import Iterator
@@ -22,6 +23,8 @@ END = re.compile(
 )
 
 
+# Larger files are mapped. If one is truncated while it is read, SIGBUS kills the program.
+MAX_READ_BYTES = 64 << 20
 CHUNK_BYTES = 1 << 23  # of a mapped file: whole pages
 
 # An export is a guest's, so what it makes legoprof do is bounded by its bytes. The kernel's lines
@@ -295,11 +298,11 @@ def first_line(data: Data, path: str | Path) -> dict:
 
 
 def contents(path: str | Path) -> Data:
-    """Returns what is in a file: mapped, so that it takes no memory, if that is possible."""
+    """Returns what is in a file: mapped, so that it takes no memory, if it is large."""
     with open(path, "rb") as file:
-        try:
+        if os.fstat(file.fileno()).st_size > MAX_READ_BYTES:
             data: Data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        except (OSError, ValueError):  # a pipe, or nothing
+        else:
             data = file.read()
     return data if data.find(b"\r\n") < 0 else data[:].replace(b"\r\n", b"\n")
 

@@ -429,6 +429,23 @@ def test_truncated(write, capsys):
     assert status == 2 and "is not complete" in err
 
 
+def test_file_that_is_truncated_while_it_is_read(write):
+    path = write(text())
+    data = profile_export.contents(path)
+    os.truncate(path, 0)
+    assert data[:] == text()
+
+
+def test_large_file(write, capsys, monkeypatch):
+    """It is mapped."""
+    monkeypatch.setattr(profile_export, "MAX_READ_BYTES", 0)
+    path = write(text().replace(b"\n", b"\r\n"))
+    assert "sys_openat" in run(capsys, "report", path)[1]
+    path = write(text())
+    assert not isinstance(profile_export.contents(path), bytes)
+    assert "sys_openat" in run(capsys, "report", path)[1]
+
+
 def test_flipped_bit(write, capsys):
     path = write(text().replace(b"40000", b"40001"))
     status, out, err = run(capsys, "report", path)
