@@ -44,6 +44,13 @@ static void add_to_entry(struct strace_process_entry *entry)
 	entry->cpu_ns += taken.cpu_ns;
 }
 
+/* The calls merged so far belong to the process that is being read. */
+static void add_to_process(void)
+{
+	if (reader.system && reader.process)
+		add_to_entry(reader.entry);
+}
+
 /* Returns a new entry in the table of processes or, if it is full, the entry of the others. */
 static struct strace_process_entry *entry_for(const struct profile_process *pp)
 {
@@ -69,9 +76,7 @@ void strace_read_children(struct profile_process *pp)
 	if (!reader.system || pp->strace.reading == reader.number)
 		return;
 	pp->strace.reading = reader.number;
-	/* The calls merged so far belong to the process that is being read. */
-	if (reader.process)
-		add_to_entry(reader.entry);
+	add_to_process();
 	strace_merge_sum(&pp->strace.children);
 	add_to_entry(&reader.system->entries[ENTRY_GONE]);
 }
@@ -97,8 +102,7 @@ static void begin_process(struct profile_process *pp)
 
 static void end_process(void)
 {
-	if (reader.system && reader.process)
-		add_to_entry(reader.entry);
+	add_to_process();
 	reader.process = NULL;
 }
 
@@ -166,9 +170,7 @@ void strace_read_process(struct profile_process *pp)
 	if (!reader.system || pp->serial <= reader.last_serial ||
 	    pp->serial >= reader.walk.end_serial)
 		return;
-	/* As in strace_read_children(). */
-	if (reader.process)
-		add_to_entry(reader.entry);
+	add_to_process();
 	strace_merge_sum(&pp->strace.before);
 	strace_merge_sum(&pp->strace.exited);
 	add_to_entry(entry_for(pp));
