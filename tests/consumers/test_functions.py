@@ -32,6 +32,7 @@ echo off >/proc/profile/function_calls
 cat /proc/profile/function_calls.json
 """
 RECORD = 250  # instructions that record the start of a call; the function profiler counts them, too
+INTERRUPT = 10_000  # one may come between the two starts of a call, depending on the kernel's code
 PROFILE = re.compile(r"Event: func: (\S+)\(\) \((\d+)\) Total: (\d+)")
 
 
@@ -59,5 +60,6 @@ def test_trace_cmd_profiles_what_is_counted(tmp_path):
     assert {name: nr for name, (nr, _) in graph.items()} == {
         name: nr for name, (nr, _) in counted.items()
     }
-    for name, (nr, ns) in graph.items():
-        assert 0 <= counted[name][1] - ns <= RECORD * nr, name
+    more = {name: counted[name][1] - ns for name, (_, ns) in graph.items()}
+    assert min(more.values()) >= 0, more
+    assert sum(max(0, ns - RECORD * graph[name][0]) for name, ns in more.items()) <= INTERRUPT, more
