@@ -16,6 +16,7 @@
 #include <lego/cputime.h>
 #include <lego/list.h>
 #include <lego/mm.h>
+#include <lego/mutex.h>
 #include <lego/percpu.h>
 #include <lego/profile.h>
 #include <lego/signal.h>
@@ -126,7 +127,8 @@ struct process {
 	int death_signal; /* to the process when its parent ends; 0: none */
 	int wait_event;	  /* status of a stop or continuation not yet waited for; 0: none */
 
-	spinlock_t lock; /* guards the fields of this group; taken with interrupts off */
+	struct mutex drop_lock; /* one thread at a time drops pending signals in steps */
+	spinlock_t lock;	/* guards the fields of this group; taken with interrupts off */
 	struct list_head threads;
 	struct list_head thread_walks;
 	unsigned int nr_threads;
@@ -146,6 +148,7 @@ struct process {
 	struct kernel_sigaction sigactions[NR_SIGNALS];
 	struct sigpending pending; /* for any thread */
 	u64 thread_signals;	   /* signals that may be pending for single threads */
+	u64 nr_thread_signals;	   /* how often one became so */
 	u64 blocked_by_all;	   /* signals that no thread takes; there may be others */
 	struct signal_counts signal_counts;
 	struct group_account group;

@@ -163,6 +163,8 @@ struct kernel_sigaltstack {
 struct sigpending {
 	u64 set;
 	struct list_head queue; /* struct signal_entry: one of a standard signal, all of others */
+	/* The last entry that signal_drop_ignored() has looked at and kept; &queue: none. */
+	struct list_head *mark;
 };
 
 struct signal_entry;

@@ -131,7 +131,7 @@ static void leave_process(struct process *proc, struct task *task, int status)
 	unsigned long flags;
 	bool last;
 
-	signal_discard_in_steps(proc, &task->pending, ~0ULL);
+	signal_discard_in_steps(proc, &task->pending);
 	flags = spin_lock_irqsave(&proc->lock);
 	/*
 	 * Unless exit_group() or a signal ended all threads, the first thread's status is the

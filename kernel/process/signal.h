@@ -35,9 +35,12 @@ struct signal_entry {
 /* Drop pending signals of this set. Locked. */
 void signal_discard(struct sigpending *pending, u64 signals);
 void signal_discard_all(struct process *proc, u64 signals); /* the process's and the threads' */
-/* The same in steps between which interrupts are on. Not locked. */
-void signal_discard_in_steps(struct process *proc, struct sigpending *pending, u64 signals);
-/* Drops a signal of the process and its threads in such steps, while its action ignores it. */
+/* Drops all of a queue in steps between which interrupts are on. Not locked. */
+void signal_discard_in_steps(struct process *proc, struct sigpending *pending);
+/*
+ * Drops a signal of the process and its threads in such steps, while its action ignores it. Process
+ * context, not locked.
+ */
 void signal_drop_ignored(struct process *proc, int sig);
 
 /* Returns whether a standard signal is pending already: it is not queued twice. */

@@ -51,6 +51,7 @@ void sigpending_init(struct sigpending *pending)
 {
 	pending->set = 0;
 	list_init(&pending->queue);
+	pending->mark = &pending->queue;
 }
 
 void signal_disown(struct signal_owner *owner)
@@ -68,86 +69,131 @@ static noinline void tell_owner(struct signal_owner *owner)
 	owner->gone(owner, info);
 }
 
-static void drop_entry(struct signal_entry *entry)
+static void drop_entry(struct sigpending *pending, struct signal_entry *entry)
 {
 	DEBUG_ASSERT(atomic_read(&nr_queued) > 0);
 	if (unlikely(entry->owner))
 		tell_owner(entry->owner);
+	if (unlikely(pending->mark == &entry->node))
+		pending->mark = entry->node.prev;
 	list_del(&entry->node);
 	kfree(entry);
 	atomic_dec(&nr_queued);
 }
 
-/* Drops at most max pending signals of this set. Returns true if there are more. */
-static bool discard_some(struct sigpending *pending, u64 signals, unsigned int max)
+void signal_discard(struct sigpending *pending, u64 signals)
 {
 	struct signal_entry *entry, *next;
 
 	if (!(pending->set & signals))
-		return false;
+		return;
 	list_for_each_entry_safe(entry, next, &pending->queue, node) {
-		if (!(SIGNAL_BIT(entry->info.si_signo) & signals))
-			continue;
-		if (!max--)
-			return true;
-		drop_entry(entry);
+		if (SIGNAL_BIT(entry->info.si_signo) & signals)
+			drop_entry(pending, entry);
 	}
 	pending->set &= ~signals;
-	return false;
-}
-
-void signal_discard(struct sigpending *pending, u64 signals)
-{
-	discard_some(pending, signals, ~0u);
 }
 
 #define DISCARD_STEP 32 /* each takes up to 300 instructions */
 
-void signal_discard_in_steps(struct process *proc, struct sigpending *pending, u64 signals)
+void signal_discard_in_steps(struct process *proc, struct sigpending *pending)
 {
 	unsigned long flags;
 	bool more;
 
 	do {
 		flags = spin_lock_irqsave(&proc->lock);
-		more = discard_some(pending, signals, DISCARD_STEP);
+		for (int i = 0; i < DISCARD_STEP && !list_empty(&pending->queue); i++)
+			drop_entry(pending,
+				   list_first_entry(&pending->queue, struct signal_entry, node));
+		more = !list_empty(&pending->queue);
+		if (!more)
+			pending->set = 0;
 		spin_unlock_irqrestore(&proc->lock, flags);
 	} while (more);
 }
 
-#define LOOK_STEP 128 /* threads */
+/* What may be done with interrupts off, in units of 20 instructions: a look at a queue or entry. */
+#define DROP_BUDGET 512
+#define DROP_COST   16
+
+/*
+ * Drops pending signals of this set, behind the mark. Returns true at the end of the queue, false
+ * if the budget is used up.
+ */
+static bool drop_some(struct sigpending *pending, u64 signals, int *budget)
+{
+	struct signal_entry *entry;
+
+	--*budget;
+	while (pending->set & signals && pending->mark->next != &pending->queue) {
+		if (*budget <= 0)
+			return false;
+		entry = list_entry(pending->mark->next, struct signal_entry, node);
+		if (SIGNAL_BIT(entry->info.si_signo) & signals) {
+			drop_entry(pending, entry);
+			*budget -= DROP_COST;
+		} else {
+			pending->mark = &entry->node;
+			--*budget;
+		}
+	}
+	pending->mark = &pending->queue;
+	pending->set &= ~signals;
+	return true;
+}
+
+/*
+ * The same for the queue of the process and, if walk is not NULL, those of its threads. The budget
+ * is for each time that the lock is held. Returns false if the action has changed meanwhile.
+ */
+static bool drop_all(struct process *proc, int sig, struct list_walk *walk, unsigned long flags)
+{
+	struct sigpending *pending = &proc->pending;
+	int budget = DROP_BUDGET;
+
+	ASSERT_HELD(&proc->lock);
+	for (;;) {
+		bool at_end = drop_some(pending, SIGNAL_BIT(sig), &budget);
+
+		if (at_end && pending != &proc->pending)
+			walk->next = walk->next->next;
+		if (budget <= 0) {
+			spin_unlock_irqrestore(&proc->lock, flags);
+			flags = spin_lock_irqsave(&proc->lock);
+			budget = DROP_BUDGET;
+		}
+		if (at_end || pending != &proc->pending) {
+			if (!walk || walk->next == &proc->threads)
+				return true;
+			/* The same thread's if there is more, unless it is gone. */
+			pending = &list_entry(walk->next, struct task, thread_node)->pending;
+		}
+		if (!signal_action_ignores(&proc->sigactions[sig - 1], sig)) {
+			pending->mark = &pending->queue;
+			return false;
+		}
+	}
+}
 
 void signal_drop_ignored(struct process *proc, int sig)
 {
-	struct kernel_sigaction *action = &proc->sigactions[sig - 1];
-	unsigned long flags = spin_lock_irqsave(&proc->lock);
-	struct list_walk walk = { .next = proc->threads.next };
-	struct sigpending *pending = &proc->pending;
-	u64 of_threads = proc->thread_signals & SIGNAL_BIT(sig);
+	struct list_walk walk;
+	unsigned long flags;
+	u64 nr_sent;
 
-	proc->thread_signals -= of_threads;
+	mutex_lock(&proc->drop_lock);
+	flags = spin_lock_irqsave(&proc->lock);
+	walk.next = proc->threads.next;
 	list_add(&walk.node, &proc->thread_walks);
-	for (unsigned int i = 1; signal_action_ignores(action, sig); i++) {
-		bool more = discard_some(pending, SIGNAL_BIT(sig), DISCARD_STEP);
-
-		if (!more && pending != &proc->pending)
-			walk.next = walk.next->next;
-		if (more || i % LOOK_STEP == 0) {
-			spin_unlock_irqrestore(&proc->lock, flags);
-			flags = spin_lock_irqsave(&proc->lock);
-		}
-		if (more && pending == &proc->pending)
-			continue;
-		if (walk.next == &proc->threads || !of_threads) {
-			of_threads = 0;
-			break;
-		}
-		/* Of the same thread if there is more, unless it is gone. */
-		pending = &list_entry(walk.next, struct task, thread_node)->pending;
-	}
-	proc->thread_signals |= of_threads;
+	nr_sent = proc->nr_thread_signals;
+	if (!(proc->thread_signals & SIGNAL_BIT(sig)))
+		drop_all(proc, sig, NULL, flags);
+	else if (drop_all(proc, sig, &walk, flags) && proc->nr_thread_signals == nr_sent)
+		proc->thread_signals &= ~SIGNAL_BIT(sig);
 	list_del(&walk.node);
 	spin_unlock_irqrestore(&proc->lock, flags);
+	mutex_unlock(&proc->drop_lock);
 }
 
 void sigpending_flush(struct sigpending *pending)
@@ -218,8 +264,10 @@ int signal_enqueue(struct process *proc, struct sigpending *pending, int sig,
 	if (!entry && sig >= SIGRTMIN && info && info->si_code != SI_USER)
 		return -EAGAIN;
 	pending->set |= SIGNAL_BIT(sig);
-	if (pending != &proc->pending)
+	if (pending != &proc->pending) {
 		proc->thread_signals |= SIGNAL_BIT(sig);
+		proc->nr_thread_signals++;
+	}
 	announce(proc);
 	if (!entry)
 		return 0;
@@ -270,7 +318,7 @@ void signal_take(struct sigpending *pending, int sig, struct siginfo *info)
 		if (unlikely(first->owner))
 			tell_owner(first->owner);
 		*info = first->info;
-		drop_entry(first);
+		drop_entry(pending, first);
 	} else {
 		*info = (struct siginfo){ .si_signo = sig };
 	}

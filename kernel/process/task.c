@@ -163,6 +163,7 @@ struct process *process_alloc(const char *comm)
 	list_init(&proc->wait_node);
 	list_init(&proc->all_node);
 	list_init(&proc->group_node);
+	mutex_init(&proc->drop_lock);
 	spin_lock_init(&proc->lock);
 	spin_lock_init(&proc->group.lock);
 	list_init(&proc->threads);
