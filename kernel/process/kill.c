@@ -125,6 +125,25 @@ static bool broadcast_one(struct process *proc, void *arg)
 	return true;
 }
 
+static bool wake_one(struct process *proc, void *more)
+{
+	if (signal_wake_continued(proc, 1))
+		*(bool *)more = true;
+	return true;
+}
+
+/* Returns true if there may be more. */
+static bool wake_continued(pid_t pgid)
+{
+	bool more = false;
+
+	if (pgid)
+		process_for_each_member(pgid, wake_one, &more);
+	else
+		process_for_each(wake_one, &more);
+	return more;
+}
+
 static long signal_many(pid_t pgid, int sig, const struct siginfo *info)
 {
 	struct broadcast broadcast = { .pgid = pgid, .sig = sig, .info = info, .ret = -ESRCH };
@@ -135,6 +154,8 @@ static long signal_many(pid_t pgid, int sig, const struct siginfo *info)
 		process_for_each_member(pgid, broadcast_one, &broadcast);
 	else
 		process_for_each(broadcast_one, &broadcast);
+	while (sig == SIGCONT && wake_continued(pgid))
+		;
 	return broadcast.ret;
 }
 

@@ -28,6 +28,8 @@
 #define DEFAULT_IGNORED \
 	(SIGNAL_BIT(SIGCHLD) | SIGNAL_BIT(SIGCONT) | SIGNAL_BIT(SIGURG) | SIGNAL_BIT(SIGWINCH))
 
+#define WAKE_STEP 32 /* threads that are woken with interrupts off */
+
 static DEFINE_PER_CPU(struct signal_counts, signal_counts); /* of all processes */
 
 void signal_count(struct process *proc, int sig, enum signal_fate fate)
@@ -227,6 +229,23 @@ void signal_wake_stopped(struct process *proc, unsigned int nr)
 	}
 }
 
+bool signal_wake_continued(struct process *proc, unsigned int nr)
+{
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	bool more;
+
+	if (!proc->stopped)
+		signal_wake_stopped(proc, nr);
+	more = !proc->stopped && !list_empty(&proc->stopped_threads);
+	spin_unlock_irqrestore(&proc->lock, flags);
+	return more;
+}
+
+/*
+ * Wakes one thread, which wakes others. It may have to wait long for a CPU, so the sender wakes
+ * them, too, once no lock is held. Nobody does if a timer or the end of a group's shell continues
+ * the process.
+ */
 static void continue_process(struct process *proc)
 {
 	ASSERT_HELD(&proc->lock);
@@ -350,6 +369,10 @@ static int send_signal(struct process *proc, struct task *task, int sig, const s
 	spin_unlock_irqrestore(&proc->lock, flags);
 	if (fatal)
 		process_kill(proc, sig);
+	if (sig == SIGCONT && !irqs_disabled_flags(flags)) {
+		while (signal_wake_continued(proc, WAKE_STEP))
+			;
+	}
 	return error;
 }
 

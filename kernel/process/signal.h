@@ -88,6 +88,8 @@ bool signal_any_stopped(void);
 
 /* Wakes some stopped threads of a process that has been continued. Each wakes others. Locked. */
 void signal_wake_stopped(struct process *proc, unsigned int nr);
+/* The same if it has been continued, not locked. Returns true if there are more. */
+bool signal_wake_continued(struct process *proc, unsigned int nr);
 
 /* Returns true if all threads have stopped and the parent has not been notified yet. Locked. */
 bool signal_stop_is_complete(struct process *proc);
