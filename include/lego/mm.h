@@ -85,7 +85,7 @@ struct mm {
 	u64 mmap_base; /* areas without a requested address are placed downwards from here */
 
 	spinlock_t pt_lock; /* taken by holders of the read lock to change the page table */
-	u64 nr_discards;    /* raised with it when they unmap pages */
+	u64 nr_discards;    /* raised with it when they unmap pages of a private file mapping */
 	u64 nr_pages;	    /* user pages mapped: Linux's resident set */
 	u64 max_pages;	    /* the maximum of nr_pages so far */
 	u64 nr_tables;	    /* page tables of the last level */

@@ -17,7 +17,6 @@
 #include <lego/sched.h>
 
 #define PAGES_AT_A_TIME 4096
-#define TABLE_BYTES	(PTRS_PER_TABLE * PAGE_SIZE) /* of memory, by a table of the last level */
 
 static void add_range(struct profile_user_range *ranges, unsigned int *nr, unsigned int max,
 		      const struct vma *vma)

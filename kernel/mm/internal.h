@@ -4,12 +4,15 @@
 
 /* Declarations that the files of kernel/mm share. */
 
+#include <asm/pgtable.h>
 #include <lego/assert.h>
 #include <lego/mm.h>
 
 #include "vma_tree.h"
 
 struct process;
+
+#define TABLE_BYTES (PTRS_PER_TABLE * PAGE_SIZE) /* of memory, by a page table of the last level */
 
 /* Early memory (early.c): a range that is still free, for page_init() to take over. */
 struct early_range {

@@ -14,7 +14,6 @@
 #include <lego/page.h>
 #include <lego/sched.h>
 
-#define TABLE_BYTES	 (PTRS_PER_TABLE * PAGE_SIZE) /* of memory, by a table of the last level */
 #define DISCARD_STEP	 128  /* pages that are unmapped with one flush of the TLBs */
 #define RESCHED_INTERVAL 1024 /* pages; sleeping with mm->lock held blocks other threads */
 
@@ -184,7 +183,9 @@ static unsigned int take_pages(struct mm *mm, const struct vma *vma, u64 *addr, 
 	DEBUG_ASSERT(nr <= mm->nr_pages && mm->nr_pages <= mm->max_pages);
 	mm->nr_pages -= nr;
 	mm->nr_of_kind[vma_kind(vma)] -= nr;
-	mm->nr_discards++;
+	/* Only these may be borrowed again: the other pages of an area without a file are zeros. */
+	if (nr && vma->file && !(vma->flags & MAP_SHARED))
+		mm->nr_discards++;
 	spin_unlock(&mm->pt_lock);
 	flush_range_done(mm, &range);
 	return nr;
