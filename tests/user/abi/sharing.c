@@ -440,10 +440,70 @@ static void *discard(void *number)
 	return NULL;
 }
 
+static int nr_arrived;
+
+/* Waits until all threads have come here. They go on at about the same time. */
+static void meet(int *nr_met)
+{
+	int all = ++*nr_met * NR_SPINNERS;
+
+	__atomic_add_fetch(&nr_arrived, 1, __ATOMIC_SEQ_CST);
+	for (int i = 0; __atomic_load_n(&nr_arrived, __ATOMIC_SEQ_CST) < all; i++) {
+		if (i > 100)
+			usleep(10);
+	}
+}
+
+/*
+ * One thread writes to a page while the second one drops it and the third one reads it. Then all
+ * must see the same byte, and what each of them writes must stay, as nothing is dropped any more.
+ */
+static void *discard_and_agree(void *number)
+{
+	static volatile char seen[NR_SPINNERS];
+	int nr_met = 0, nr_wrong = 0;
+	long own = (long)number;
+
+	for (int i = 0; i < NR_ROUNDS / 10; i++) {
+		volatile char *page = target + i % 8 * PAGE;
+
+		meet(&nr_met);
+		if (own == 0)
+			page[0] = 'w';
+		for (int j = 0; own == 1 && j < 4; j++)
+			nr_wrong += madvise((void *)page, PAGE, MADV_DONTNEED) != 0;
+		for (int j = 0; own == 2 && j < 100; j++)
+			nr_wrong += page[0] != 'f' && page[0] != 'w';
+		meet(&nr_met);
+		seen[own] = page[0];
+		meet(&nr_met);
+		nr_wrong += seen[own] != seen[0];
+		page[1 + own] = 'a' + own;
+		meet(&nr_met);
+		nr_wrong += page[0] != seen[0];
+		for (int j = 0; j < NR_SPINNERS; j++)
+			nr_wrong += page[1 + j] != 'a' + j;
+		meet(&nr_met);
+		if (own == 0)
+			nr_wrong += madvise((void *)page, PAGE, MADV_DONTNEED) != 0;
+	}
+	CHECK(nr_wrong == 0);
+	return NULL;
+}
+
+static void run_spinners(void *(*run)(void *number))
+{
+	pthread_t threads[NR_SPINNERS];
+
+	for (long i = 0; i < NR_SPINNERS; i++)
+		CHECK(!pthread_create(&threads[i], NULL, run, (void *)i));
+	for (int i = 0; i < NR_SPINNERS; i++)
+		CHECK(!pthread_join(threads[i], NULL));
+}
+
 /* Several threads drop pages of a private mapping at once, while others copy them. */
 static void test_discarding(void)
 {
-	pthread_t threads[NR_SPINNERS];
 	int fd = memfd_create("bytes", 0);
 	char bytes[PAGE];
 
@@ -451,10 +511,9 @@ static void test_discarding(void)
 	for (int i = 0; i < 8; i++)
 		CHECK(write(fd, bytes, sizeof(bytes)) == PAGE);
 	target = map(NULL, 8, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd);
-	for (long i = 0; i < NR_SPINNERS; i++)
-		CHECK(!pthread_create(&threads[i], NULL, discard, (void *)i));
-	for (int i = 0; i < NR_SPINNERS; i++)
-		CHECK(!pthread_join(threads[i], NULL));
+	run_spinners(discard);
+	CHECK(!madvise(target, 8 * PAGE, MADV_DONTNEED));
+	run_spinners(discard_and_agree);
 	CHECK(!madvise(target, 8 * PAGE, MADV_DONTNEED));
 	for (int i = 0; i < 8; i++)
 		CHECK(!memcmp(target + i * PAGE, bytes, PAGE));
