@@ -464,7 +464,7 @@ static void *discard_and_agree(void *number)
 	int nr_met = 0, nr_wrong = 0;
 	long own = (long)number;
 
-	for (int i = 0; i < NR_ROUNDS / 10; i++) {
+	for (int i = 0; i < NR_ROUNDS; i++) {
 		volatile char *page = target + i % 8 * PAGE;
 
 		meet(&nr_met);
@@ -472,8 +472,11 @@ static void *discard_and_agree(void *number)
 			page[0] = 'w';
 		for (int j = 0; own == 1 && j < 4; j++)
 			nr_wrong += madvise((void *)page, PAGE, MADV_DONTNEED) != 0;
-		for (int j = 0; own == 2 && j < 100; j++)
-			nr_wrong += page[0] != 'f' && page[0] != 'w';
+		for (int j = 0; own == 2 && j < 100; j++) {
+			char byte = page[0];
+
+			nr_wrong += byte != 'f' && byte != 'w';
+		}
 		meet(&nr_met);
 		seen[own] = page[0];
 		meet(&nr_met);
