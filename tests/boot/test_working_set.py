@@ -159,7 +159,8 @@ def test_several_cpus(boot):
     assert found or "too short: not sampled 20 times" in text
     if cost:
         assert float(cost[2]) <= 1.01
-    if cost and float(cost[1]) < 15:
+    # On an idle host there are 8,000 to 12,000; with 5,000, regions are found only roughly.
+    if cost and int(cost[3]) > 8000:
         assert 11 < float(found[5]) < 20
 
 
