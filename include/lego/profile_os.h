@@ -442,7 +442,12 @@ static inline void os_free(void *ptr)
 
 /* Used memory. */
 typedef struct mm os_mm_t;
-#define os_mm_get(proc)				  process_get_mm(proc)
+/* Of a process whose last thread is leaving, which may have dropped its pages: NULL. */
+static inline struct mm *os_mm_get(struct process *proc)
+{
+	return READ_ONCE(proc->nr_staying) ? process_get_mm(proc) : NULL;
+}
+#define os_mm_get				  os_mm_get
 #define os_mm_put(mm)				  mm_put(mm)
 #define os_mm_ranges(mm, ranges, max)		  mm_get_ranges(mm, ranges, max)
 #define os_mm_count_pages(mm, start, end)	  mm_count_pages(mm, start, end)
