@@ -33,8 +33,8 @@ LINUX_COSTS = {
 # goal was set, and takes 247,000.
 PROFILER_LIMITS = {
     "yields": (1.80, "two processes; goal 1.60"),
-    "pipe_bytes": (1.49, "ping-pong through pipes; goal 1.45"),
-    "futex": (1.60, "ping-pong by futex; goal 1.45"),
+    "pipe_bytes": (1.47, "ping-pong through pipes; goal 1.45"),
+    "futex": (1.57, "ping-pong by futex; goal 1.45"),
     "thread": (1.58, "create, join; goal 1.40"),
     "fork": (1.17, "fork, exit, wait; goal 1.08"),
     "exec": (1.16, "fork, execve, exit, wait; goal 1.12"),
