@@ -43,7 +43,7 @@ PADDING = re.compile(
 )
 PROLOGUE_BYTES = 40  # an assembly function with a frame makes it within its first 40 bytes
 PAGE = 4096
-# Where the return address is on top of the stack, and where it is one word above.
+# The CFA if the return address is on top of the stack, and if it is one word above the top.
 FIRST, SECOND = "rsp+8", "rsp+16"
 
 

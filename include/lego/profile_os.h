@@ -442,7 +442,7 @@ static inline void os_free(void *ptr)
 
 /* Used memory. */
 typedef struct mm os_mm_t;
-/* Of a process whose last thread is leaving, which may have dropped its pages: NULL. */
+/* Returns NULL if the last thread of the process is leaving: it may have dropped the pages. */
 static inline struct mm *os_mm_get(struct process *proc)
 {
 	return READ_ONCE(proc->nr_staying) ? process_get_mm(proc) : NULL;

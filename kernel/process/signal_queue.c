@@ -113,9 +113,9 @@ void signal_discard_in_steps(struct process *proc, struct sigpending *pending)
 	} while (more);
 }
 
-/* What may be done with interrupts off, in units of 20 instructions: a look at a queue or entry. */
+/* Bounds the work with interrupts off. A look at a queue or an entry, 20 instructions, costs 1. */
 #define DROP_BUDGET 512
-#define DROP_COST   16
+#define DROP_COST   16 /* of an entry that is dropped */
 
 /*
  * Drops pending signals of this set, behind the mark. Returns true at the end of the queue, false

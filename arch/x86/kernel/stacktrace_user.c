@@ -151,7 +151,7 @@ enum profile_stack_truncation stack_user_end(u64 fp)
 #define LOG2_NR_STACK_PATHS 8
 #define STACK_PATH_SLOTS    22
 
-/* Where sp is in the direct map, during one generation of the TLB. */
+/* The address of sp in the direct map. It is valid for one generation of the TLB. */
 struct stack_place {
 	u64 generation; /* 0: not known */
 	const char *sp;

@@ -190,8 +190,8 @@ static bool is_of_program(const struct wait_record *rec, const os_task_t *task)
 }
 
 /*
- * Where the recent records of a thread are does not depend on the thread, but on its process and
- * stack: a new one waits where others have waited.
+ * The place of a thread's recent records depends on its process and its stack, not on the thread,
+ * so a new thread finds the records of those that have waited there before.
  */
 static pf_always_inline u64 place_of(os_task_t *task)
 {
