@@ -11,14 +11,15 @@
  *	seq = 1						begin = seq	(acquire)
  *	write barrier					copy
  *	change						full barrier
- *	seq = 2		(release)			begin is even, and seq == begin
+ *	write barrier					begin is even, and seq == begin
+ *	seq = 2
  *
- * The writer's barrier keeps any part of the change from being seen before seq is odd: a reader
- * could copy that part and see nothing but an even count. It pairs with the reader's full barrier,
- * which keeps the second look behind the copy; otherwise a change could begin between the look and
- * the copy. The writer's release pairs with the reader's acquire: a reader that sees the even count
- * copies the whole change. The writer is alone, and x86 keeps stores in order, so there it needs
- * neither a locked instruction nor a fence.
+ * The writer's first barrier keeps any part of the change from being seen before seq is odd: a
+ * reader could copy that part and see nothing but an even count. It pairs with the reader's full
+ * barrier, which keeps the second look behind the copy; otherwise a change could begin between the
+ * look and the copy. The second barrier pairs with the reader's acquire: a reader that sees the
+ * even count copies the whole change. The writer is alone, and x86 keeps stores in order, so there
+ * it needs neither a locked instruction nor a fence.
  *
  * An NMI may interrupt a change, so a writer that can be an NMI, too, looks at the count first. A
  * reader must not run in an NMI: it would wait for the CPU that it has interrupted.
@@ -43,7 +44,8 @@ static pf_always_inline void seq_begin(u64 *seq)
 static pf_always_inline void seq_end(u64 *seq)
 {
 	os_assert(*seq & 1);
-	pf_store_release(seq, *seq + 1);
+	pf_wmb();
+	*seq += 1;
 }
 
 /*

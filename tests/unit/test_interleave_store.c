@@ -204,7 +204,7 @@ static void read_old_generation(void)
 }
 
 /* Begin and end of a change are for readers of counters; a release of the switch, for a panic. */
-#define NO_COUNTERS " seq_begin:pf_wmb seq_end:pf_store_release stack_store_switch:pf_store_release"
+#define NO_COUNTERS " seq_begin:pf_wmb seq_end:pf_wmb stack_store_switch:pf_store_release"
 /* There is one worker, and replace() has published by its barrier. */
 #define ONE_WORKER                                                   \
 	" poll_trylock:&lock->is_held poll_unlock:pf_store_release " \
@@ -241,7 +241,7 @@ const struct il_test il_tests[] = {
 	  { { begin_generation, 0 }, { read_old_generation, 1 } },
 	  NULL,
 	  2,
-	  " seq_begin:pf_wmb seq_end:pf_store_release"
+	  " seq_begin:pf_wmb seq_end:pf_wmb"
 	  " stack_log_add:pf_store_release" ONLY_LOADS },
 	{ 0 },
 };
