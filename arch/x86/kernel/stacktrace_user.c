@@ -149,6 +149,7 @@ enum profile_stack_truncation stack_user_end(u64 fp)
  * instructions of the interrupted function.
  */
 #define LOG2_NR_STACK_PATHS 8
+#define LOG2_NR_NMI_PATHS   4
 #define STACK_PATH_SLOTS    22
 
 /* The address of sp in the direct map. It is valid for one generation of the TLB. */
@@ -164,12 +165,15 @@ struct stack_path {
 	bool needs_fp;		     /* else any fp leads along the path */
 	u8 nr;			     /* of functions, this one included; 0: no path */
 	u8 end;			     /* enum profile_stack_truncation */
-	u16 slots[STACK_PATH_SLOTS]; /* bytes above sp */
+	bool is_on_page;	     /* the return addresses are on the page of sp */
+	u16 slots[STACK_PATH_SLOTS]; /* bytes above sp; each is above the last */
 	u64 pcs[STACK_PATH_SLOTS];
 };
 
-static DEFINE_PER_CPU(struct stack_path *, stack_paths);      /* NULL: only the one below */
-static DEFINE_PER_CPU(struct stack_path[2], only_stack_path); /* outside and inside an NMI */
+static DEFINE_PER_CPU(struct stack_path *, stack_paths); /* NULL: only the one below */
+static DEFINE_PER_CPU(struct stack_path, only_stack_path);
+/* Those that NMIs have found. An NMI follows others, too, but changes none. */
+static DEFINE_PER_CPU(struct stack_path[BIT(LOG2_NR_NMI_PATHS)], nmi_stack_paths);
 
 /* If the paths took more than a 64th of the memory, each CPU has only one. */
 void stack_walk_init(void)
@@ -183,12 +187,21 @@ void stack_walk_init(void)
 		per_cpu(stack_paths, cpu) = kzalloc(bytes);
 }
 
+/* Returns where a path is, if it was not found in an NMI. */
 static struct stack_path *stack_path_at(u64 pc, u64 sp)
 {
 	struct stack_path *paths = this_cpu_read(stack_paths);
-	u64 hash = profile_stack_hash(pc, sp) >> (64 - LOG2_NR_STACK_PATHS);
+	u64 hash = profile_stack_hash(pc, sp);
 
-	return likely(paths) ? &paths[hash] : this_cpu_ptr(&only_stack_path[in_nmi()]);
+	return likely(paths) ? &paths[hash >> (64 - LOG2_NR_STACK_PATHS)] :
+			       this_cpu_ptr(&only_stack_path);
+}
+
+static struct stack_path *nmi_path_at(u64 pc, u64 sp)
+{
+	u64 hash = profile_stack_hash(pc, sp);
+
+	return this_cpu_ptr(&nmi_stack_paths[hash >> (64 - LOG2_NR_NMI_PATHS)]);
 }
 
 static bool path_begins_at(const struct stack_path *path, u64 pc, u64 sp, u64 fp)
@@ -196,37 +209,56 @@ static bool path_begins_at(const struct stack_path *path, u64 pc, u64 sp, u64 fp
 	return path->pc == pc && path->sp == sp && (path->fp == fp || !path->needs_fp);
 }
 
-/*
- * Returns the number of functions on the path, if it begins there, or 0. An NMI may change path->nr
- * afterwards.
- */
-static u32 path_from(const struct stack_path *path, u64 pc, u64 sp, u64 fp)
+/* Returns the path that begins there, or NULL. */
+static struct stack_path *find_path(u64 pc, u64 sp, u64 fp)
 {
-	return path_begins_at(path, pc, sp, fp) ? READ_ONCE(path->nr) : 0;
+	struct stack_path *path = stack_path_at(pc, sp);
+
+	if (in_nmi() && (!path->nr || !path_begins_at(path, pc, sp, fp)))
+		path = nmi_path_at(pc, sp);
+	return path->nr && path_begins_at(path, pc, sp, fp) ? path : NULL;
 }
 
-/* Returns whether the stack still leads along a path of nr functions to these callers. */
-static noinline bool path_leads_to(const struct stack_path *path, u32 nr, const u64 *pcs)
+/* Returns a path that has no functions yet. An NMI finds it only when it has. */
+static struct stack_path *new_path(u64 pc, u64 sp, u64 fp)
 {
-	const u16 *slot = path->slots, *end = slot + nr - 1;
+	struct stack_path *path = in_nmi() ? nmi_path_at(pc, sp) : stack_path_at(pc, sp);
 
+	WRITE_ONCE(path->nr, 0);
+	barrier();
+	path->pc = pc;
+	path->sp = sp;
+	path->fp = fp;
+	for (u32 i = 0; i < TLB_NR_COLORS; i++)
+		path->places[i].generation = 0;
+	return path;
+}
+
+/* Returns path->end if the stack still leads along the path to these callers. */
+static noinline enum profile_stack_truncation path_end(const struct stack_path *path,
+						       const u64 *pcs)
+{
+	const u16 *slot = path->slots, *end = slot + path->nr - 1;
+
+	if (slot == end && !own_cr3())
+		return PROFILE_NR_STACK_TRUNCATIONS;
 	while (slot < end) {
-		u64 first = READ_ONCE(*slot), above = 0, addr = path->sp + first;
+		u64 first = *slot, above = 0, addr = path->sp + first;
 		const struct stack_window *window = stack_window_of(addr);
 		const char *word;
 
 		if (unlikely(!is_window_of(window, addr)) && !set_window(own_cr3(), addr))
-			return false;
+			return PROFILE_NR_STACK_TRUNCATIONS;
 		word = (const char *)(addr + window->to_kernel);
 		do {
 			if (READ_ONCE(*(const u64 *)(word + above)) != *pcs++)
-				return false;
+				return PROFILE_NR_STACK_TRUNCATIONS;
 			if (++slot == end)
-				return true;
-			above = READ_ONCE(*slot) - first;
+				break;
+			above = *slot - first;
 		} while (above < PAGE_SIZE - addr % PAGE_SIZE);
 	}
-	return own_cr3(); /* a path without callers */
+	return path->end;
 }
 
 /* The registers of a user's frame, and how it was found. */
@@ -394,89 +426,76 @@ static noinline enum profile_stack_truncation caller_matches_path(const struct p
 {
 	const struct stack_path *path;
 	struct user_frame frame;
-	u32 found;
 	u64 ret;
 
 	if (nr < 2 || !begin_walk(&frame, regs) ||
 	    next_frame(&frame, &ret) != PROFILE_NR_STACK_TRUNCATIONS || ret != pcs[1])
 		return PROFILE_NR_STACK_TRUNCATIONS;
-	path = stack_path_at(frame.pc, frame.sp);
-	found = path_from(path, frame.pc, frame.sp, frame.fp);
-	return found && found + 1 == nr && path_leads_to(path, found, pcs + 2) ?
-		       path->end :
-		       PROFILE_NR_STACK_TRUNCATIONS;
+	path = find_path(frame.pc, frame.sp, frame.fp);
+	return path && path->nr + 1 == nr ? path_end(path, pcs + 2) : PROFILE_NR_STACK_TRUNCATIONS;
 }
 
 /*
  * Finds out where sp is in this generation of the TLB. Returns false if it cannot be read. Not in
- * an NMI, so a place that has a generation has its sp as long as no NMI has replaced the path.
+ * an NMI.
  */
 static bool find_place(struct stack_path *path)
 {
-	u64 sp = READ_ONCE(path->sp);
-	const struct stack_window *window = stack_window_of(sp);
+	const struct stack_window *window = stack_window_of(path->sp);
 	struct stack_place *place = &path->places[this_cpu_read(tlb_generation) % TLB_NR_COLORS];
 
-	if (!is_window_of(window, sp) && !set_window(own_cr3(), sp))
+	if (!is_window_of(window, path->sp) && !set_window(own_cr3(), path->sp))
 		return false;
 	WRITE_ONCE(place->generation, 0);
-	WRITE_ONCE(place->sp, (const char *)(sp + window->to_kernel));
+	WRITE_ONCE(place->sp, (const char *)(path->sp + window->to_kernel));
 	WRITE_ONCE(place->generation, window->generation);
-	if (READ_ONCE(path->sp) != sp)
-		WRITE_ONCE(place->generation, 0);
 	return true;
 }
 
 /* No such path begins at the interrupted function, or its place is not known. */
-static noinline enum profile_stack_truncation
-match_path_slow(const struct pt_regs *regs, struct stack_path *path, const u64 *pcs, u32 nr)
+static noinline enum profile_stack_truncation match_path_slow(const struct pt_regs *regs,
+							      const u64 *pcs, u64 nr)
 {
-	u32 found = path_from(path, regs->rip, regs->rsp, regs->rbp);
+	struct stack_path *path = find_path(regs->rip, regs->rsp, regs->rbp);
 
 	if (regs->rip != *pcs)
 		return PROFILE_NR_STACK_TRUNCATIONS;
-	if (!found)
+	if (!path)
 		return caller_matches_path(regs, pcs, nr);
-	if (found != nr)
+	if (path->nr != nr)
 		return PROFILE_NR_STACK_TRUNCATIONS;
 	if (!in_nmi() && find_place(path))
 		return stack_matches_path(regs, pcs, nr);
-	return path_leads_to(path, nr, pcs + 1) ? path->end : PROFILE_NR_STACK_TRUNCATIONS;
+	return path_end(path, pcs + 1);
 }
 
 enum profile_stack_truncation stack_matches_path(const struct pt_regs *regs, const u64 *pcs, u64 nr)
 {
 	u64 generation = this_cpu_read(tlb_generation);
-	struct stack_path *path = stack_path_at(regs->rip, regs->rsp);
+	const struct stack_path *path = stack_path_at(regs->rip, regs->rsp);
 	const struct stack_place *place = &path->places[generation % TLB_NR_COLORS];
 	const char *sp;
-	s64 last; /* the place of the last word on the page */
 
 	if (unlikely(!path_begins_at(path, regs->rip, regs->rsp, regs->rbp)) ||
 	    unlikely(path->nr != nr) || unlikely(regs->rip != *pcs) ||
-	    unlikely(READ_ONCE(place->generation) != generation))
-		return match_path_slow(regs, path, pcs, nr);
-	/* An NMI may replace the path from here on. Then this sp is that of another stack. */
-	sp = READ_ONCE(place->sp);
-	last = PAGE_SIZE - sizeof(u64) - (u64)sp % PAGE_SIZE;
-	for (s64 i = (s64)nr - 2; i >= 0; i--) {
-		s64 above = READ_ONCE(path->slots[i]);
-
-		if (unlikely(above > last))
-			return path_leads_to(path, nr, pcs + 1) ? path->end :
-								  PROFILE_NR_STACK_TRUNCATIONS;
-		if (*(const u64 *)(sp + above) != pcs[i + 1])
+	    unlikely(place->generation != generation))
+		return match_path_slow(regs, pcs, nr);
+	if (unlikely(!path->is_on_page))
+		return path_end(path, pcs + 1);
+	sp = place->sp;
+	for (u64 i = nr - 1; i; i--) {
+		if (*(const u64 *)(sp + path->slots[i - 1]) != pcs[i])
 			return PROFILE_NR_STACK_TRUNCATIONS;
 	}
 	return path->end;
 }
 
-/* Adds the callers of a path of nr functions. Returns why the chain ends. */
+/* Adds the callers of a path. Returns why the chain ends. */
 static enum profile_stack_truncation follow_path(struct walker *walker,
-						 const struct stack_path *path, u32 nr,
+						 const struct stack_path *path,
 						 enum profile_stack_replay replayable)
 {
-	for (u32 i = 0; i < nr - 1; i++) {
+	for (u32 i = 0; i < path->nr - 1u; i++) {
 		if (!add_pc(walker, path->pcs[i]))
 			return PROFILE_STACK_TRUNCATED_DEPTH;
 	}
@@ -489,9 +508,6 @@ static enum profile_stack_truncation follow_path(struct walker *walker,
  * Walks the callers of user code. Where rules say where frames are, remembers the path of the walk,
  * for stack_matches_path() and for other walks. is_call: user code has entered the kernel, which it
  * often does at the same instruction, so the path begins there.
- *
- * An NMI may write a path while one is written. If it is the same, it has the same words. If it is
- * another one in the same place, neither is kept.
  */
 static enum profile_stack_truncation follow_rules(struct walker *walker, const struct pt_regs *regs,
 						  bool is_call)
@@ -499,7 +515,7 @@ static enum profile_stack_truncation follow_rules(struct walker *walker, const s
 	struct user_frame frame;
 	enum profile_stack_replay replayable = walker->replayable;
 	struct stack_path *path = NULL;
-	u64 ret, pc = regs->rip, first_pc = 0, first_sp = 0, nr = 0;
+	u64 ret, pc = regs->rip, nr = 0;
 	enum profile_stack_truncation end;
 
 	walker->replayable = PROFILE_STACK_NOT_REPLAYABLE;
@@ -507,22 +523,13 @@ static enum profile_stack_truncation follow_rules(struct walker *walker, const s
 		return PROFILE_STACK_TRUNCATED_USER_MEMORY;
 	for (;; pc = frame.pc) {
 		if (!path && (is_call || frame.has_caller)) {
-			u32 found;
+			const struct stack_path *found = find_path(pc, frame.sp, frame.fp);
 
-			path = stack_path_at(pc, frame.sp);
-			found = path_from(path, pc, frame.sp, frame.fp);
-			if (found && path_leads_to(path, found, path->pcs))
-				return follow_path(walker, path, found, replayable);
+			if (found && path_end(found, found->pcs) != PROFILE_NR_STACK_TRUNCATIONS)
+				return follow_path(walker, found, replayable);
+			path = new_path(pc, frame.sp, frame.fp);
 			frame.has_first_fp = true;
 			frame.needs_first_fp = false;
-			first_pc = pc;
-			first_sp = frame.sp;
-			path->nr = 0;
-			for (u32 i = 0; i < TLB_NR_COLORS; i++)
-				path->places[i].generation = 0;
-			path->pc = first_pc;
-			path->sp = first_sp;
-			path->fp = frame.fp;
 		}
 		end = next_frame(&frame, &ret);
 		if (end != PROFILE_NR_STACK_TRUNCATIONS)
@@ -531,10 +538,10 @@ static enum profile_stack_truncation follow_rules(struct walker *walker, const s
 			end = PROFILE_STACK_TRUNCATED_DEPTH;
 			break;
 		}
-		if (path && frame.slot - first_sp >= BIT(16))
+		if (path && frame.slot - path->sp >= BIT(16))
 			nr = STACK_PATH_SLOTS; /* too far away for a slot: the path is not kept */
 		if (path && nr < STACK_PATH_SLOTS) {
-			path->slots[nr] = frame.slot - first_sp;
+			path->slots[nr] = frame.slot - path->sp;
 			path->pcs[nr] = ret;
 		}
 		nr += path != NULL;
@@ -549,10 +556,10 @@ static enum profile_stack_truncation follow_rules(struct walker *walker, const s
 		walker->replayable = PROFILE_STACK_PATH;
 		path->needs_fp = frame.needs_first_fp;
 		path->end = end;
-		path->nr = nr + 1;
+		path->is_on_page = !nr || path->sp % PAGE_SIZE + path->slots[nr - 1] < PAGE_SIZE;
+		barrier();
+		WRITE_ONCE(path->nr, nr + 1);
 	}
-	if (path && (path->pc != first_pc || path->sp != first_sp))
-		path->nr = 0;
 	return end;
 }
 
