@@ -39,6 +39,18 @@ enum profile_call_phase {
 
 #define PROFILE_PHASE_SHIFT 24
 
+/* The records of a thread's last wait, and of its last wake-up of another thread. */
+enum {
+	PROFILE_LAST_WAIT,
+	PROFILE_LAST_WAKE
+};
+
+struct profile_last_waits {
+	u64 id;	      /* of the store that has them; 0: none */
+	u64 task_key; /* the thread's, then */
+	struct wait_record *recs[2];
+};
+
 struct profile_waits_task {
 #ifdef CONFIG_PROFILE_WAITS
 	u64 created_cycles;   /* TSC */
@@ -52,6 +64,7 @@ struct profile_waits_task {
 	u64 ready_cycles;   /* time ready without a CPU, in waits that have ended */
 	u64 nr_migrations;  /* waits that ended on another CPU */
 	const void *ran_on; /* the store of the CPU on which it ran last; NULL: on none */
+	struct profile_last_waits last;
 	struct profile_thread_waits longest;
 #endif
 	pf_may_be_empty;

@@ -7,8 +7,8 @@
  * cycle.
  *
  * Records are in the store of each CPU (stack_store.h). A thread usually waits where it waited
- * before, or where another one of its program did. So a cache leads to a recent record, and the
- * thread's stack is compared with the record's call chain, which is less work than walking it.
+ * before, or where another one of its program did. So the thread's last records, and a cache of
+ * those that were found on its CPU, are compared with its stack, which is less work than a walk.
  */
 
 #include "store.h"
@@ -23,7 +23,6 @@ struct wait_key {
 	const struct wait_record *waker;
 	const char *name;
 	u64 addr;
-	u64 place;   /* see place_of(); not in the record */
 	u32 context; /* its lower half */
 };
 
@@ -33,15 +32,17 @@ static pf_noinline bool start_again(struct wait_cpu *w, u64 generation)
 	if (!stack_store_clear(&w->store, generation))
 		return false;
 	stack_log_clear(&w->wakers, generation);
-	memset(w->recent, 0, sizeof(w->recent));
+	waits_forget_recent(w);
 	w->lost = (struct wait_lost){ 0 };
 	pf_write_once(w->store.generation, generation);
 	return true;
 }
 
 /* Begins a change of the store. Returns true if records may be added. */
-static pf_always_inline bool begin_record(struct wait_cpu *w, u64 generation)
+static pf_always_inline bool begin_record(struct wait_cpu *w)
 {
+	u64 generation = pf_read_once(waits_generation);
+
 	os_assert_irqs_off();
 	seq_begin(&w->store.seq);
 	return pf_likely(w->store.generation == generation) || start_again(w, generation);
@@ -75,7 +76,7 @@ static struct stack_log *log_for(struct wait_cpu *w, bool is_waker)
 	if (is_waker)
 		return &w->wakers;
 	if (pf_unlikely(stack_log_is_half_full(w->store.log)) && stack_store_switch(&w->store))
-		memset(w->recent, 0, sizeof(w->recent));
+		waits_forget_recent(w);
 	return w->store.log;
 }
 
@@ -115,9 +116,15 @@ static struct profile_stack_walk copy_chain(const struct wait_record *rec, u64 *
 	return walk;
 }
 
+/* Whether a stack can be compared with the record's call chain: see same_stack(). */
+static bool is_replayable(const struct wait_record *rec)
+{
+	return rec->replayable == PROFILE_STACK_REPLAYABLE || rec->replayable == PROFILE_STACK_PATH;
+}
+
 /* Walks the stack, unless its chain is that of `same`, and looks the chain up. */
 static struct wait_record *look_up(struct wait_cpu *w, const struct wait_key *key,
-				   const os_regs_t *regs, struct recent *recent,
+				   const os_regs_t *regs, struct recent_wait *recent,
 				   const struct wait_record *same)
 {
 	bool is_waker = is_waker_key(key);
@@ -150,9 +157,8 @@ static struct wait_record *look_up(struct wait_cpu *w, const struct wait_key *ke
 	for (const u64 *word = &new->process; word != new->pcs; word++)
 		hash = profile_stack_hash(hash, *word);
 	rec = store_record(log, new, hash >> 32);
-	if (rec &&
-	    (rec->replayable == PROFILE_STACK_REPLAYABLE || rec->replayable == PROFILE_STACK_PATH))
-		*recent = (struct recent){ key->task_key, rec };
+	if (rec && is_replayable(rec))
+		*recent = (struct recent_wait){ key->task_key, rec };
 	return rec;
 }
 
@@ -170,12 +176,11 @@ static pf_always_inline bool same_stack(const struct wait_record *rec, const os_
 				      rec->nr_user) == rec->truncated);
 }
 
-static pf_always_inline bool matches(const struct wait_record *rec, const struct wait_key *key,
+static pf_always_inline bool matches(const struct wait_record *rec, struct wait_key key,
 				     const os_task_t *task, const os_regs_t *regs)
 {
-	return rec && rec->waker == key->waker && rec->name == key->name &&
-	       rec->addr == key->addr && (u32)rec->context == key->context &&
-	       same_stack(rec, task, regs);
+	return rec->waker == key.waker && rec->name == key.name && rec->addr == key.addr &&
+	       (u32)rec->context == key.context && same_stack(rec, task, regs);
 }
 
 /* Returns whether a thread has the name and code of the one whose record this is. */
@@ -200,25 +205,27 @@ static pf_always_inline u64 place_of(os_task_t *task)
 	return (u64)os_task_profile(task)->process + (regs ? os_regs_sp(regs) : 0);
 }
 
-static pf_always_inline struct recent *recent_of(struct wait_cpu *w, const struct wait_key *key,
-						 const os_regs_t *regs)
+static pf_always_inline struct recent_wait *
+recent_of(struct wait_cpu *w, const struct wait_key *key, os_task_t *task, const os_regs_t *regs)
 {
-	u64 hash = profile_stack_hash(key->place + (u64)key->waker,
+	u64 place = key->task_key ? place_of(task) : 0;
+	u64 hash = profile_stack_hash(place + (u64)key->waker,
 				      key->context + key->addr + os_regs_sp(regs) % 4096);
 
 	return &w->recent[hash >> (64 - LOG2_RECENT)];
 }
 
-/* Slow path: the recent record is that of another thread or chain. */
-static pf_noinline struct wait_record *find_record_slow(struct wait_cpu *w,
-							const struct wait_key *key, os_task_t *task,
-							const os_regs_t *regs)
+/* Returns the record of the running thread or of the interrupt, or NULL if there is no room. */
+static pf_noinline struct wait_record *find_record(struct wait_cpu *w, const struct wait_key *key,
+						   os_task_t *task, const os_regs_t *regs)
 {
-	struct recent *recent = recent_of(w, key, regs);
+	struct recent_wait *recent = recent_of(w, key, task, regs);
 	struct wait_record *rec = recent->rec;
+	bool same = rec && matches(rec, *key, task, regs);
 
-	if (!recent->task_key || !key->task_key || !matches(rec, key, task, regs) ||
-	    !is_of_program(rec, task))
+	if (pf_likely(same && recent->task_key == key->task_key))
+		return rec;
+	if (!same || !recent->task_key || !key->task_key || !is_of_program(rec, task))
 		return look_up(w, key, regs, recent, NULL);
 	if (rec->process != process_of(key, task))
 		return look_up(w, key, regs, recent, rec);
@@ -226,25 +233,59 @@ static pf_noinline struct wait_record *find_record_slow(struct wait_cpu *w,
 	return rec;
 }
 
-/* Returns the record of the running thread or of the interrupt, or NULL if there is no room. */
-static pf_always_inline struct wait_record *find_record(struct wait_cpu *w, struct wait_key key,
-							os_task_t *task, const os_regs_t *regs)
-{
-	struct recent *recent = recent_of(w, &key, regs);
-	struct wait_record *rec = recent->rec;
-
-	if (pf_likely(recent->task_key == key.task_key && matches(rec, &key, task, regs)))
-		return rec;
-	return find_record_slow(w, &key, task, regs);
-}
-
 /* Sets what is of the thread. regs: of the code that waits, or wakes. */
 static pf_always_inline void set_thread(struct wait_key *key, os_task_t *task,
 					const os_regs_t *regs, u32 kind)
 {
 	key->task_key = os_task_key(task);
-	key->place = place_of(task);
 	key->context = os_task_syscall(task, regs) | kind << 16;
+}
+
+/* Whether the thread's last records are those of this CPU, and of the program that it runs. */
+static pf_always_inline bool has_last(const struct wait_cpu *w, os_task_t *task)
+{
+	const struct profile_last_waits *last = &os_task_profile(task)->waits.last;
+
+	return pf_likely(last->id == w->last_id && last->task_key == os_task_key(task));
+}
+
+/* Finds the record, and notes it as the thread's last. */
+static struct wait_record *find_other(struct wait_cpu *w, const struct wait_key *key,
+				      os_task_t *task, const os_regs_t *regs, u32 which)
+{
+	struct profile_waits_task *waits = &os_task_profile(task)->waits;
+	struct wait_record *rec = find_record(w, key, task, regs);
+
+	if (waits->ran_on != w) {
+		waits->nr_migrations += waits->ran_on != NULL;
+		waits->ran_on = w;
+	}
+	if (!has_last(w, task))
+		waits->last = (struct profile_last_waits){ w->last_id,
+							   key->task_key,
+							   { &waits_no_record, &waits_no_record } };
+	waits->last.recs[which] = rec && is_replayable(rec) ? rec : &waits_no_record;
+	return rec;
+}
+
+static pf_always_inline struct wait_key waker_key(os_task_t *task, const os_regs_t *regs)
+{
+	struct wait_key key = { 0 };
+
+	set_thread(&key, task, regs, WAKER_THREAD);
+	return key;
+}
+
+/* Slow path: the waker has another record than the last time. The same is true of find_wait(). */
+static pf_noinline struct wait_record *find_waker(struct wait_cpu *w, os_task_t *task,
+						  const os_regs_t *regs)
+{
+	struct wait_key key = { .context = OS_NO_SYSCALL | WAKER_INTERRUPT << 16 };
+
+	if (os_irq_depth())
+		return find_record(w, &key, task, regs);
+	key = waker_key(task, regs);
+	return find_other(w, &key, task, regs, PROFILE_LAST_WAKE);
 }
 
 pf_noinline void profile_thread_woken(os_task_t *thread)
@@ -252,10 +293,8 @@ pf_noinline void profile_thread_woken(os_task_t *thread)
 	struct wait_cpu *w = os_this_cpu_ptr(&os_local(wait_cpus));
 	struct profile_task *pt = os_task_profile(thread);
 	os_task_t *task = os_current_task();
-	struct wait_key key = { .context = OS_NO_SYSCALL | WAKER_INTERRUPT << 16 };
-	u64 generation = pf_read_once(waits_generation);
 	struct wait_record *rec = NULL;
-	os_regs_t regs;
+	os_regs_t regs, again;
 
 	if (os_key_on(&profile_delays_key)) {
 		report_delay_wake(pt);
@@ -263,17 +302,21 @@ pf_noinline void profile_thread_woken(os_task_t *thread)
 			return;
 	}
 	os_regs_here(&regs);
-	if (!os_irq_depth())
-		set_thread(&key, task, &regs, WAKER_THREAD);
-	if (begin_record(w, generation))
-		rec = find_record(w, key, task, &regs);
-	if (rec)
+	if (begin_record(w)) {
+		rec = os_task_profile(task)->waits.last.recs[PROFILE_LAST_WAKE];
+		if (os_irq_depth() || !has_last(w, task) ||
+		    pf_unlikely(!matches(rec, waker_key(task, &regs), task, &regs))) {
+			os_regs_here(&again); /* so that regs need not be in memory */
+			rec = find_waker(w, task, &again);
+		}
+	}
+	if (pf_likely(rec))
 		rec->nr++;
 	else
 		w->lost.nr_wakers++;
+	pt->waits.waker_generation = w->store.generation;
 	seq_end(&w->store.seq);
 	pt->waits.waker = rec;
-	pt->waits.waker_generation = generation;
 	pt->waits.woken_cycles = os_woken_cycles(thread);
 }
 
@@ -295,7 +338,7 @@ static pf_always_inline void count(struct wait_cpu *w, struct wait_record *rec, 
 /* Turns interrupts off, because an interrupt that comes now might spin for a lock, too. */
 pf_noinline void profile_spun_for_lock(const char *name, u64 start)
 {
-	u64 cycles = os_cycles() - start, generation = pf_read_once(waits_generation);
+	u64 cycles = os_cycles() - start;
 	struct wait_key key = { .name = name, .context = OS_NO_SYSCALL | WAIT_SPUN << 16 };
 	os_task_t *task = os_current_task();
 	struct wait_record *rec = NULL;
@@ -310,8 +353,8 @@ pf_noinline void profile_spun_for_lock(const char *name, u64 start)
 	os_regs_here(&regs);
 	if (!os_irq_depth())
 		set_thread(&key, task, &regs, WAIT_SPUN);
-	if (begin_record(w, generation))
-		rec = find_record(w, key, task, &regs);
+	if (begin_record(w))
+		rec = find_record(w, &key, task, &regs);
 	count(w, rec, cycles, 0);
 	seq_end(&w->store.seq);
 	os_irq_restore(flags);
@@ -319,7 +362,6 @@ pf_noinline void profile_spun_for_lock(const char *name, u64 start)
 
 pf_noinline void profile_note_timer(void)
 {
-	u64 generation = pf_read_once(waits_generation);
 	os_task_t *task = os_current_task();
 	struct wait_key key = { 0 };
 	struct wait_record *rec;
@@ -333,11 +375,38 @@ pf_noinline void profile_note_timer(void)
 	w = os_this_cpu_ptr(&os_local(wait_cpus));
 	os_regs_here(&regs);
 	set_thread(&key, task, &regs, TIMER_SET);
-	rec = begin_record(w, generation) ? find_record(w, key, task, &regs) : NULL;
+	rec = begin_record(w) ? find_record(w, &key, task, &regs) : NULL;
 	if (rec)
 		rec->nr++;
 	seq_end(&w->store.seq);
 	os_irq_restore(flags);
+}
+
+/* Returns the key of the running thread's wait, which has ended. */
+static pf_always_inline struct wait_key wait_key(const struct wait_cpu *w, os_task_t *task,
+						 const os_regs_t *regs)
+{
+	const struct profile_task *pt = os_task_profile(task);
+	struct wait_key key = { 0 };
+
+	set_thread(&key, task, regs, WAIT_PREEMPTED);
+	key.context |= pt->waits.call_phase;
+	if (pt->waits.woken_cycles) {
+		key.context ^= (WAIT_PREEMPTED ^ WAIT_SLEPT) << 16;
+		key.name = os_wait_name(task);
+		key.addr = os_wait_addr(task);
+		if (pt->waits.waker_generation == w->store.generation)
+			key.waker = pt->waits.waker;
+	}
+	return key;
+}
+
+static pf_noinline struct wait_record *find_wait(struct wait_cpu *w, os_task_t *task,
+						 const os_regs_t *regs)
+{
+	struct wait_key key = wait_key(w, task, regs);
+
+	return find_other(w, &key, task, regs, PROFILE_LAST_WAIT);
 }
 
 pf_noinline void profile_wait_ended(u64 now)
@@ -345,10 +414,9 @@ pf_noinline void profile_wait_ended(u64 now)
 	struct wait_cpu *w = os_this_cpu_ptr(&os_local(wait_cpus));
 	os_task_t *task = os_current_task();
 	struct profile_task *pt = os_task_profile(task);
-	u64 generation = pf_read_once(waits_generation), since, start, woken;
-	struct wait_key key = { 0 };
+	u64 since, start, woken;
 	struct wait_record *rec = NULL;
-	os_regs_t regs;
+	os_regs_t regs, again;
 
 	if (os_task_idle(task))
 		return;
@@ -357,32 +425,27 @@ pf_noinline void profile_wait_ended(u64 now)
 		if (pf_read_once(waits_off_time.is_off))
 			return;
 	}
-	since = pf_read_once(waits_since_cycles);
-	woken = start = pf_min(pf_max(pt->waits.out_cycles, since), now);
 	stack_collect_poll();
 	os_regs_here(&regs);
-	set_thread(&key, task, &regs, WAIT_PREEMPTED);
-	key.context |= pt->waits.call_phase;
-	pt->waits.nr_waits++;
-	if (pf_unlikely(pt->waits.ran_on != w)) {
-		pt->waits.nr_migrations += pt->waits.ran_on != NULL;
-		pt->waits.ran_on = w;
+	if (begin_record(w)) {
+		rec = pt->waits.last.recs[PROFILE_LAST_WAIT];
+		if (!has_last(w, task) ||
+		    pf_unlikely(!matches(rec, wait_key(w, task, &regs), task, &regs))) {
+			os_regs_here(&again);
+			rec = find_wait(w, task, &again);
+		}
 	}
+	since = pf_read_once(waits_since_cycles);
+	woken = start = pf_min(pf_max(pt->waits.out_cycles, since), now);
+	pt->waits.nr_waits++;
 	if (pt->waits.woken_cycles) {
 		woken = pf_min(pf_max(pt->waits.woken_cycles, start), now);
 		pt->waits.woken_cycles = 0;
-		key.context ^= (WAIT_PREEMPTED ^ WAIT_SLEPT) << 16;
-		key.name = os_wait_name(task);
-		key.addr = os_wait_addr(task);
-		if (pt->waits.waker_generation == generation)
-			key.waker = pt->waits.waker;
-		waits_note(pt, key.name, key.addr, now - start, now - woken);
+		waits_note(pt, os_wait_name(task), os_wait_addr(task), now - start, now - woken);
 	} else {
 		pt->waits.nr_preempted++;
 	}
 	pt->waits.ready_cycles += now - woken;
-	if (begin_record(w, generation))
-		rec = find_record(w, key, task, &regs);
 	count(w, rec, woken - start, now - woken);
 	seq_end(&w->store.seq);
 }

@@ -19,6 +19,7 @@
 OS_DEFINE_PER_CPU(struct wait_cpu, wait_cpus);
 u64 waits_generation;
 u64 waits_since_cycles;
+struct wait_record waits_no_record = { .waker = &waits_no_record };
 
 static struct stack_store *store_of_cpu(unsigned int cpu)
 {
@@ -99,6 +100,7 @@ void waits_init(void)
 	os_for_each_cpu(cpu) {
 		struct wait_cpu *w = &os_per_cpu(wait_cpus, cpu);
 
+		w->last_id = cpu + 1;
 		stack_store_init(&w->store, &bytes, MIN_LOG_BYTES, kind.max_record_bytes);
 		if (!w->store.log || !init_wakers(w, bytes / 2)) {
 			os_printk("profile: no memory for waits of CPU %u\n", cpu);

@@ -9,7 +9,7 @@
 #define LOG2_RECENT	 9
 #define RECORD_BYTES(nr) (sizeof(struct wait_record) + (nr) * sizeof(u64))
 
-struct recent {
+struct recent_wait {
 	u64 task_key;
 	struct wait_record *rec; /* replayable; NULL: none */
 };
@@ -18,12 +18,23 @@ struct wait_cpu {
 	struct stack_store store;
 	struct stack_log wakers; /* never switched, because records of waits point into it */
 	struct wait_lost lost;	 /* like the wakers, of the store's generation */
-	struct recent recent[PF_BIT(LOG2_RECENT)];
+	struct recent_wait recent[PF_BIT(LOG2_RECENT)];
+	u64 last_id; /* of the records that threads found last here; no other CPU has it */
 };
 
 OS_DECLARE_PER_CPU(struct wait_cpu, wait_cpus);
 extern u64 waits_generation;   /* grows with each reset; 0: not ready */
 extern u64 waits_since_cycles; /* TSC when waits were last reset or switched on */
+
+/* No key matches it. */
+extern struct wait_record waits_no_record;
+
+/* The records that were found go. */
+static inline void waits_forget_recent(struct wait_cpu *w)
+{
+	memset(w->recent, 0, sizeof(w->recent));
+	w->last_id += PF_BIT(32);
+}
 
 static inline u32 wait_record_bytes(const void *rec_)
 {
