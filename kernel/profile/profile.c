@@ -50,7 +50,7 @@ static inline u64 profilers_with(u64 *known, size_t offset)
 
 static const struct profiler *first_of(u64 profilers)
 {
-	return &__start_profilers[pf_floor_log2(profilers & -profilers)];
+	return &__start_profilers[pf_lowest_bit(profilers)];
 }
 
 /* Calls a function of each profiler that has it, in the order in which they are linked. */

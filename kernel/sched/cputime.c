@@ -194,11 +194,18 @@ static u64 exec_cycles(const struct task *task, bool runs, u64 now)
 	       (runs && now > task->exec_start_cycles ? now - task->exec_start_cycles : 0);
 }
 
-/* Locks the queue of a task, unless other CPUs are stopped. Stores whether the task runs. */
+/*
+ * Locks the queue of a task, unless other CPUs are stopped, or the task is the current one: only
+ * this CPU, whose interrupts are off, changes its times. Stores whether the task runs.
+ */
 static struct rq *lock_task(struct task *task, bool *runs)
 {
 	struct rq *rq;
 
+	if (task == current) {
+		*runs = true;
+		return NULL;
+	}
 	if (panic_in_progress()) {
 		*runs = READ_ONCE(task->on_cpu);
 		return NULL;

@@ -25,8 +25,11 @@ pf_noinline struct profile_top_wait *waits_note_other(struct profile_task *pt, c
 	struct profile_top_wait *to = &waits->top[0], first;
 
 	if (waits->generation != pf_read_once(waits_generation)) {
-		memset(waits, 0, sizeof(*waits));
-		waits->generation = pf_read_once(waits_generation);
+		*waits = (struct profile_thread_waits){
+			.generation = pf_read_once(waits_generation),
+			.top = { { .name = name, .addr = addr } },
+		};
+		return to;
 	}
 	for (u32 i = 0; i < PF_ARRAY_SIZE(waits->top); i++) {
 		struct profile_top_wait *top = &waits->top[i];
@@ -73,12 +76,16 @@ void waits_note_longest(struct profile_longest *longest, const struct profile_lo
 
 void waits_note_thread(struct profile_longest *longest, const struct profile_task *pt)
 {
-	struct profile_longest life = {
-		.life_cycles = os_cycles() - pt->waits.created_cycles - report_delay_of(pt),
+	u64 life_cycles = os_cycles() - pt->waits.created_cycles - report_delay_of(pt);
+	struct profile_longest life;
+
+	if (life_cycles < longest->life_cycles && !longest->waits_for_ends)
+		return; /* whatever it waited for */
+	life = (struct profile_longest){
+		.life_cycles = life_cycles,
 		.tid = os_task_tid(os_task_of(pt)),
 		.waits = pt->waits.longest,
 	};
-
 	if (life.waits.generation != pf_read_once(waits_generation))
 		memset(&life.waits, 0, sizeof(life.waits));
 	life.off_cycles = life.life_cycles - pf_min(life.life_cycles, os_task_exec_cycles(pt));
