@@ -435,21 +435,17 @@ static noinline enum profile_stack_truncation caller_matches_path(const struct p
 	return path && path->nr + 1 == nr ? path_end(path, pcs + 2) : PROFILE_NR_STACK_TRUNCATIONS;
 }
 
-/*
- * Finds out where sp is in this generation of the TLB. Returns false if it cannot be read. Not in
- * an NMI.
- */
-static bool find_place(struct stack_path *path)
+/* Finds out where sp is in this generation of the TLB. Not in an NMI. */
+static void find_place(struct stack_path *path)
 {
 	const struct stack_window *window = stack_window_of(path->sp);
 	struct stack_place *place = &path->places[this_cpu_read(tlb_generation) % TLB_NR_COLORS];
 
 	if (!is_window_of(window, path->sp) && !set_window(own_cr3(), path->sp))
-		return false;
+		return;
 	WRITE_ONCE(place->generation, 0);
 	WRITE_ONCE(place->sp, (const char *)(path->sp + window->to_kernel));
 	WRITE_ONCE(place->generation, window->generation);
-	return true;
 }
 
 /* No such path begins at the interrupted function, or its place is not known. */
@@ -464,8 +460,8 @@ static noinline enum profile_stack_truncation match_path_slow(const struct pt_re
 		return caller_matches_path(regs, pcs, nr);
 	if (path->nr != nr)
 		return PROFILE_NR_STACK_TRUNCATIONS;
-	if (!in_nmi() && find_place(path))
-		return stack_matches_path(regs, pcs, nr);
+	if (!in_nmi())
+		find_place(path);
 	return path_end(path, pcs + 1);
 }
 
