@@ -335,11 +335,12 @@ static pf_always_inline void count(struct wait_cpu *w, struct wait_record *rec, 
 		rec->max_cycles = asleep + ready;
 }
 
-/* Turns interrupts off, because an interrupt that comes now might spin for a lock, too. */
-pf_noinline void profile_spun_for_lock(const char *name, u64 start)
+/*
+ * Counts what the running code has just done. Turns interrupts off, because an interrupt that comes
+ * now might spin for a lock, too.
+ */
+static pf_always_inline void count_here(struct wait_key key, u32 kind, u64 cycles)
 {
-	u64 cycles = os_cycles() - start;
-	struct wait_key key = { .name = name, .context = OS_NO_SYSCALL | WAIT_SPUN << 16 };
 	os_task_t *task = os_current_task();
 	struct wait_record *rec = NULL;
 	struct wait_cpu *w;
@@ -352,34 +353,25 @@ pf_noinline void profile_spun_for_lock(const char *name, u64 start)
 	w = os_this_cpu_ptr(&os_local(wait_cpus));
 	os_regs_here(&regs);
 	if (!os_irq_depth())
-		set_thread(&key, task, &regs, WAIT_SPUN);
+		set_thread(&key, task, &regs, kind);
 	if (begin_record(w))
 		rec = find_record(w, &key, task, &regs);
-	count(w, rec, cycles, 0);
+	if (rec || kind != TIMER_SET)
+		count(w, rec, cycles, 0);
 	seq_end(&w->store.seq);
 	os_irq_restore(flags);
 }
 
+pf_noinline void profile_spun_for_lock(const char *name, u64 start)
+{
+	struct wait_key key = { .name = name, .context = OS_NO_SYSCALL | WAIT_SPUN << 16 };
+
+	count_here(key, WAIT_SPUN, os_cycles() - start);
+}
+
 pf_noinline void profile_note_timer(void)
 {
-	os_task_t *task = os_current_task();
-	struct wait_key key = { 0 };
-	struct wait_record *rec;
-	struct wait_cpu *w;
-	unsigned long flags;
-	os_regs_t regs;
-
-	if (os_key_on(&profile_delays_key) && pf_read_once(waits_off_time.is_off))
-		return;
-	flags = os_irq_save();
-	w = os_this_cpu_ptr(&os_local(wait_cpus));
-	os_regs_here(&regs);
-	set_thread(&key, task, &regs, TIMER_SET);
-	rec = begin_record(w) ? find_record(w, &key, task, &regs) : NULL;
-	if (rec)
-		rec->nr++;
-	seq_end(&w->store.seq);
-	os_irq_restore(flags);
+	count_here((struct wait_key){ 0 }, TIMER_SET, 0);
 }
 
 /* Returns the key of the running thread's wait, which has ended. */
