@@ -435,20 +435,22 @@ static noinline enum profile_stack_truncation caller_matches_path(const struct p
 	return path && path->nr + 1 == nr ? path_end(path, pcs + 2) : PROFILE_NR_STACK_TRUNCATIONS;
 }
 
-/* Finds out where sp is in this generation of the TLB. Not in an NMI. */
-static void find_place(struct stack_path *path)
+/* It is not known where sp is in this generation of the TLB. Finds out, unless in an NMI. */
+static noinline enum profile_stack_truncation
+match_in_new_place(const struct pt_regs *regs, const u64 *pcs, u64 nr, struct stack_path *path)
 {
 	const struct stack_window *window = stack_window_of(path->sp);
 	struct stack_place *place = &path->places[this_cpu_read(tlb_generation) % TLB_NR_COLORS];
 
-	if (!is_window_of(window, path->sp) && !set_window(own_cr3(), path->sp))
-		return;
+	if (in_nmi() || (!is_window_of(window, path->sp) && !set_window(own_cr3(), path->sp)))
+		return path_end(path, pcs + 1);
 	WRITE_ONCE(place->generation, 0);
 	WRITE_ONCE(place->sp, (const char *)(path->sp + window->to_kernel));
 	WRITE_ONCE(place->generation, window->generation);
+	return stack_matches_path(regs, pcs, nr);
 }
 
-/* No such path begins at the interrupted function, or its place is not known. */
+/* No such path begins at the interrupted function, or not in the place that is looked at first. */
 static noinline enum profile_stack_truncation match_path_slow(const struct pt_regs *regs,
 							      const u64 *pcs, u64 nr)
 {
@@ -458,24 +460,21 @@ static noinline enum profile_stack_truncation match_path_slow(const struct pt_re
 		return PROFILE_NR_STACK_TRUNCATIONS;
 	if (!path)
 		return caller_matches_path(regs, pcs, nr);
-	if (path->nr != nr)
-		return PROFILE_NR_STACK_TRUNCATIONS;
-	if (!in_nmi())
-		find_place(path);
-	return path_end(path, pcs + 1);
+	return path->nr == nr ? path_end(path, pcs + 1) : PROFILE_NR_STACK_TRUNCATIONS;
 }
 
 enum profile_stack_truncation stack_matches_path(const struct pt_regs *regs, const u64 *pcs, u64 nr)
 {
 	u64 generation = this_cpu_read(tlb_generation);
-	const struct stack_path *path = stack_path_at(regs->rip, regs->rsp);
+	struct stack_path *path = stack_path_at(regs->rip, regs->rsp);
 	const struct stack_place *place = &path->places[generation % TLB_NR_COLORS];
 	const char *sp;
 
 	if (unlikely(!path_begins_at(path, regs->rip, regs->rsp, regs->rbp)) ||
-	    unlikely(path->nr != nr) || unlikely(regs->rip != *pcs) ||
-	    unlikely(place->generation != generation))
+	    unlikely(path->nr != nr) || unlikely(regs->rip != *pcs))
 		return match_path_slow(regs, pcs, nr);
+	if (unlikely(place->generation != generation))
+		return match_in_new_place(regs, pcs, nr, path);
 	if (unlikely(!path->is_on_page))
 		return path_end(path, pcs + 1);
 	sp = place->sp;
