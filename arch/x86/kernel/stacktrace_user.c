@@ -149,7 +149,7 @@ enum profile_stack_truncation stack_user_end(u64 fp)
  * instructions of the interrupted function.
  */
 #define LOG2_NR_STACK_PATHS 8
-#define LOG2_NR_NMI_PATHS   4
+#define LOG2_NR_NMI_PATHS   6
 #define STACK_PATH_SLOTS    22
 
 /* The address of sp in the direct map. It is valid for one generation of the TLB. */
@@ -170,15 +170,20 @@ struct stack_path {
 	u64 pcs[STACK_PATH_SLOTS];
 };
 
-static DEFINE_PER_CPU(struct stack_path *, stack_paths); /* NULL: only the one below */
-static DEFINE_PER_CPU(struct stack_path, only_stack_path);
-/* Those that NMIs have found. An NMI follows others, too, but changes none. */
-static DEFINE_PER_CPU(struct stack_path[BIT(LOG2_NR_NMI_PATHS)], nmi_stack_paths);
+#define NR_STACK_PATHS BIT(LOG2_NR_STACK_PATHS)
+#define NR_NMI_PATHS   BIT(LOG2_NR_NMI_PATHS)
 
-/* If the paths took more than a 64th of the memory, each CPU has only one. */
+/*
+ * Behind the paths are those that NMIs have found. An NMI follows the others, too, but changes
+ * none. NULL: only the two below.
+ */
+static DEFINE_PER_CPU(struct stack_path *, stack_paths);
+static DEFINE_PER_CPU(struct stack_path[2], only_stack_paths); /* outside and inside an NMI */
+
+/* If the paths took more than a 64th of the memory, each CPU has only two. */
 void stack_walk_init(void)
 {
-	u64 bytes = sizeof(struct stack_path) << LOG2_NR_STACK_PATHS;
+	u64 bytes = sizeof(struct stack_path) * (NR_STACK_PATHS + NR_NMI_PATHS);
 	unsigned int cpu;
 
 	if (bytes * nr_cpus > page_nr_total() * PAGE_SIZE / 64)
@@ -194,14 +199,16 @@ static struct stack_path *stack_path_at(u64 pc, u64 sp)
 	u64 hash = profile_stack_hash(pc, sp);
 
 	return likely(paths) ? &paths[hash >> (64 - LOG2_NR_STACK_PATHS)] :
-			       this_cpu_ptr(&only_stack_path);
+			       this_cpu_ptr(&only_stack_paths[0]);
 }
 
 static struct stack_path *nmi_path_at(u64 pc, u64 sp)
 {
+	struct stack_path *paths = this_cpu_read(stack_paths);
 	u64 hash = profile_stack_hash(pc, sp);
 
-	return this_cpu_ptr(&nmi_stack_paths[hash >> (64 - LOG2_NR_NMI_PATHS)]);
+	return likely(paths) ? &paths[NR_STACK_PATHS + (hash >> (64 - LOG2_NR_NMI_PATHS))] :
+			       this_cpu_ptr(&only_stack_paths[1]);
 }
 
 static bool path_begins_at(const struct stack_path *path, u64 pc, u64 sp, u64 fp)
