@@ -66,9 +66,9 @@ static inline void file_count_io(bool write, ssize_t done)
 }
 
 /*
- * pipe.c, for splice(): ends of pipes. nonblock: -EAGAIN instead of waiting, as with O_NONBLOCK.
- * Errors of signals are those of wait_event_interruptible(). A write to a pipe without readers
- * sends SIGPIPE and returns -EPIPE.
+ * pipe_splice.c: ends of pipes. nonblock: -EAGAIN instead of waiting, as with O_NONBLOCK. Errors of
+ * signals are those of wait_event_interruptible(). A write to a pipe without readers sends SIGPIPE
+ * and returns -EPIPE.
  *
  * Accepts some of n bytes. Returns their number or a negative errno.
  */

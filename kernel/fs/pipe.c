@@ -8,8 +8,10 @@
  * it.
  *
  * A write of up to PIPE_BUF bytes is atomic, or waits; longer writes arrive here in chunks of that
- * size. Each change wakes all waiters, because pollers may be among them, which take nothing.
+ * size. Bytes that come wake one reader, and all that only watch, such as pollers.
  */
+
+#include "pipe.h"
 
 #include "fd.h"
 #include "mount.h"
@@ -26,59 +28,23 @@
 #include <lego/uaccess.h>
 
 #define PIPE_BUF PAGE_SIZE
-#define NR_PAGES (PIPE_BYTES / PAGE_SIZE)
-
-struct pipe {
-	struct mutex lock;	      /* guards the rest; no user memory is touched under it */
-	u64 head, tail;		      /* bytes read and written so far */
-	struct page *pages[NR_PAGES]; /* of byte i: i / PAGE_SIZE % NR_PAGES */
-	unsigned int nr_readers, nr_writers;
-	unsigned int nr_readers_ever, nr_writers_ever; /* for open() of a FIFO */
-	/* Bytes came, which wakes one reader, or the last writer went. */
-	struct wait_queue read_wait;
-	struct wait_queue watch_wait; /* for the same, but all: polls, and splice */
-	struct wait_queue write_wait; /* room came, or the last reader went */
-	struct wait_queue open_wait;  /* an end was opened */
-};
-
-static struct pipe *pipe_of(const struct file *file)
-{
-	return file->inode->private;
-}
-
-static struct page **page_at(struct pipe *pipe, u64 at)
-{
-	return &pipe->pages[at / PAGE_SIZE % NR_PAGES];
-}
-
-/* Returns how many of n bytes are in the same page. */
-static size_t piece_bytes(u64 at, size_t n)
-{
-	return min(n, PAGE_SIZE - (size_t)(at % PAGE_SIZE));
-}
-
-static size_t bytes_in(const struct pipe *pipe)
-{
-	return READ_ONCE(pipe->tail) - READ_ONCE(pipe->head);
-}
 
 static void drop_page(struct pipe *pipe, u64 at)
 {
-	struct page **page = page_at(pipe, at);
+	struct page **page = pipe_page_at(pipe, at);
 
 	if (*page)
 		page_put(*page);
 	*page = NULL;
 }
 
-/* Takes bytes out, and copies them to buf unless it is NULL. */
-static void take_out(struct pipe *pipe, void *buf, size_t n)
+void pipe_take_out(struct pipe *pipe, void *buf, size_t n)
 {
 	ASSERT_HELD(&pipe->lock);
-	DEBUG_ASSERT(n <= bytes_in(pipe) && bytes_in(pipe) <= PIPE_BYTES);
+	DEBUG_ASSERT(n <= pipe_bytes(pipe) && pipe_bytes(pipe) <= PIPE_BYTES);
 	while (n) {
-		size_t piece = piece_bytes(pipe->head, n);
-		char *src = page_address(*page_at(pipe, pipe->head));
+		size_t piece = pipe_piece_bytes(pipe->head, n);
+		char *src = page_address(*pipe_page_at(pipe, pipe->head));
 
 		if (buf) {
 			memcpy(buf, src + pipe->head % PAGE_SIZE, piece);
@@ -87,7 +53,7 @@ static void take_out(struct pipe *pipe, void *buf, size_t n)
 		n -= piece;
 		WRITE_ONCE(pipe->head, pipe->head + piece);
 		/* In a full pipe the newest bytes may share the page of the oldest. */
-		if (pipe->head % PAGE_SIZE == 0 && bytes_in(pipe) <= PIPE_BYTES - PAGE_SIZE)
+		if (pipe->head % PAGE_SIZE == 0 && pipe_bytes(pipe) <= PIPE_BYTES - PAGE_SIZE)
 			drop_page(pipe, pipe->head - 1);
 	}
 }
@@ -104,24 +70,23 @@ static void align_empty(struct pipe *pipe)
 	WRITE_ONCE(pipe->tail, start);
 }
 
-/* Adds all n bytes or, without memory, none. whole is a page with exactly these bytes, or NULL. */
-static bool put_in(struct pipe *pipe, const void *buf, size_t n, struct page *whole)
+bool pipe_put_in(struct pipe *pipe, const void *buf, size_t n, struct page *whole)
 {
 	u64 tail;
 
 	ASSERT_HELD(&pipe->lock);
-	DEBUG_ASSERT(bytes_in(pipe) + n <= PIPE_BYTES);
+	DEBUG_ASSERT(pipe_bytes(pipe) + n <= PIPE_BYTES);
 	if (whole)
 		align_empty(pipe);
 	tail = pipe->tail;
-	if (whole && tail % PAGE_SIZE == 0 && !*page_at(pipe, tail)) {
+	if (whole && tail % PAGE_SIZE == 0 && !*pipe_page_at(pipe, tail)) {
 		page_get(whole);
-		*page_at(pipe, tail) = whole;
+		*pipe_page_at(pipe, tail) = whole;
 		WRITE_ONCE(pipe->tail, tail + n);
 		return true;
 	}
-	for (u64 at = tail; at < tail + n; at += piece_bytes(at, n)) {
-		struct page **page = page_at(pipe, at);
+	for (u64 at = tail; at < tail + n; at += pipe_piece_bytes(at, n)) {
+		struct page **page = pipe_page_at(pipe, at);
 
 		if (!*page && !page_is_scarce())
 			*page = page_alloc(0, 0);
@@ -129,9 +94,10 @@ static bool put_in(struct pipe *pipe, const void *buf, size_t n, struct page *wh
 			return false;
 	}
 	while (n) {
-		size_t piece = piece_bytes(tail, n);
+		size_t piece = pipe_piece_bytes(tail, n);
 
-		memcpy((char *)page_address(*page_at(pipe, tail)) + tail % PAGE_SIZE, buf, piece);
+		memcpy((char *)page_address(*pipe_page_at(pipe, tail)) + tail % PAGE_SIZE, buf,
+		       piece);
 		buf = (const char *)buf + piece;
 		n -= piece;
 		tail += piece;
@@ -147,8 +113,8 @@ static struct page *pipe_take_page(struct file *file)
 	struct page *page = NULL, **at;
 
 	mutex_lock(&pipe->lock);
-	if (pipe->head % PAGE_SIZE == 0 && bytes_in(pipe) >= PAGE_SIZE) {
-		at = page_at(pipe, pipe->head);
+	if (pipe->head % PAGE_SIZE == 0 && pipe_bytes(pipe) >= PAGE_SIZE) {
+		at = pipe_page_at(pipe, pipe->head);
 		page = *at;
 		*at = NULL;
 		WRITE_ONCE(pipe->head, pipe->head + PAGE_SIZE);
@@ -163,8 +129,8 @@ static struct page *pipe_take_page(struct file *file)
 static size_t try_read(struct pipe *pipe, void *buf, size_t n)
 {
 	mutex_lock(&pipe->lock);
-	n = min(n, bytes_in(pipe));
-	take_out(pipe, buf, n);
+	n = min(n, pipe_bytes(pipe));
+	pipe_take_out(pipe, buf, n);
 	mutex_unlock(&pipe->lock);
 	if (n)
 		wake_up(&pipe->write_wait);
@@ -176,8 +142,7 @@ static ssize_t pipe_read_more(struct file *file, void *buf, size_t n)
 	return try_read(pipe_of(file), buf, n);
 }
 
-/* Called when bytes have come, after an unlock of the mutex: pairs with prepare_wait(). */
-static void wake_readers(struct pipe *pipe)
+void pipe_wake_readers(struct pipe *pipe)
 {
 	if (!list_empty(&pipe->read_wait.waiters))
 		wake_up_one(&pipe->read_wait);
@@ -188,7 +153,7 @@ static void wake_readers(struct pipe *pipe)
 /* Called by a reader that may have been woken for bytes, and leaves some. */
 static void pass_on(struct pipe *pipe)
 {
-	if (bytes_in(pipe))
+	if (pipe_bytes(pipe))
 		wake_up_one(&pipe->read_wait);
 }
 
@@ -213,7 +178,7 @@ static ssize_t pipe_read(struct file *file, void *buf, size_t n, u64 pos)
 		if (READ_ONCE(file->flags) & O_NONBLOCK)
 			return -EAGAIN;
 		error = wait_event_interruptible(&pipe->read_wait,
-						 bytes_in(pipe) || !READ_ONCE(pipe->nr_writers));
+						 pipe_bytes(pipe) || !READ_ONCE(pipe->nr_writers));
 		has_slept = true;
 		if (error) {
 			pass_on(pipe);
@@ -222,17 +187,16 @@ static ssize_t pipe_read(struct file *file, void *buf, size_t n, u64 pos)
 	}
 }
 
-/* Writes n bytes. Returns n, or a negative errno: -EAGAIN if there is no room. */
-static ssize_t try_write(struct pipe *pipe, const void *buf, size_t n, struct page *whole)
+ssize_t pipe_try_write(struct pipe *pipe, const void *buf, size_t n, struct page *whole)
 {
 	ssize_t ret = n;
 
 	mutex_lock(&pipe->lock);
 	if (!pipe->nr_readers)
 		ret = -EPIPE;
-	else if (PIPE_BYTES - bytes_in(pipe) < n)
+	else if (PIPE_BYTES - pipe_bytes(pipe) < n)
 		ret = -EAGAIN;
-	else if (!put_in(pipe, buf, n, whole))
+	else if (!pipe_put_in(pipe, buf, n, whole))
 		ret = -ENOMEM;
 	mutex_unlock(&pipe->lock);
 	return ret;
@@ -244,10 +208,10 @@ static __always_inline ssize_t write_bytes(struct file *file, const void *buf, s
 	struct pipe *pipe = pipe_of(file);
 
 	for (;;) {
-		ssize_t ret = try_write(pipe, buf, n, whole);
+		ssize_t ret = pipe_try_write(pipe, buf, n, whole);
 
 		if (ret > 0)
-			wake_readers(pipe);
+			pipe_wake_readers(pipe);
 		if (ret == -EPIPE)
 			signal_send_self(SIGPIPE);
 		if (ret == -ENOMEM && oom_wait())
@@ -255,7 +219,7 @@ static __always_inline ssize_t write_bytes(struct file *file, const void *buf, s
 		if (ret != -EAGAIN || READ_ONCE(file->flags) & O_NONBLOCK)
 			return ret;
 		ret = wait_event_interruptible(&pipe->write_wait,
-					       PIPE_BYTES - bytes_in(pipe) >= n ||
+					       PIPE_BYTES - pipe_bytes(pipe) >= n ||
 						       !READ_ONCE(pipe->nr_readers));
 		if (ret)
 			return ret;
@@ -270,135 +234,6 @@ static ssize_t pipe_write(struct file *file, const void *buf, size_t n, u64 pos)
 static ssize_t pipe_write_page(struct file *file, struct page *page)
 {
 	return write_bytes(file, page_address(page), PAGE_SIZE, page);
-}
-
-/* Waits until there are bytes. Returns 0, also if there will be none; or as the next function. */
-static int wait_for_bytes(struct file *file, bool nonblock)
-{
-	struct pipe *pipe = pipe_of(file);
-
-	if (bytes_in(pipe) || !READ_ONCE(pipe->nr_writers))
-		return 0;
-	if (nonblock || READ_ONCE(file->flags) & O_NONBLOCK)
-		return -EAGAIN;
-	return wait_event_interruptible(&pipe->watch_wait,
-					bytes_in(pipe) || !READ_ONCE(pipe->nr_writers));
-}
-
-int pipe_wait_for_room(struct file *file, size_t n, bool nonblock)
-{
-	struct pipe *pipe = pipe_of(file);
-
-	if (PIPE_BYTES - bytes_in(pipe) >= n || !READ_ONCE(pipe->nr_readers))
-		return 0;
-	if (nonblock || READ_ONCE(file->flags) & O_NONBLOCK)
-		return -EAGAIN;
-	return wait_event_interruptible(&pipe->write_wait, PIPE_BYTES - bytes_in(pipe) >= n ||
-								   !READ_ONCE(pipe->nr_readers));
-}
-
-ssize_t pipe_put(struct file *file, const void *buf, size_t n)
-{
-	struct pipe *pipe = pipe_of(file);
-	ssize_t ret;
-
-	while ((ret = try_write(pipe, buf, n, NULL)) == -EAGAIN || (ret == -ENOMEM && oom_wait())) {
-		int error = wait_event_killable(&pipe->write_wait,
-						PIPE_BYTES - bytes_in(pipe) >= n ||
-							!READ_ONCE(pipe->nr_readers));
-		if (error)
-			return error;
-	}
-	if (ret > 0)
-		wake_readers(pipe);
-	if (ret == -EPIPE)
-		signal_send_self(SIGPIPE);
-	return ret;
-}
-
-/*
- * Shows the oldest n bytes to put(), and takes as many as it has accepted. Returns their number, or
- * the error of put().
- */
-static ssize_t take_bytes(struct pipe *pipe, size_t n, bool keeps, pipe_put_fn put, void *data)
-{
-	size_t total = 0, piece = 0;
-	ssize_t done = 0;
-
-	ASSERT_HELD(&pipe->lock);
-	for (n = min(n, bytes_in(pipe)); total < n && done == (ssize_t)piece;) {
-		u64 at = pipe->head + total;
-
-		piece = piece_bytes(at, n - total);
-		done = put(data, (char *)page_address(*page_at(pipe, at)) + at % PAGE_SIZE, piece);
-		if (done > 0)
-			total += done;
-	}
-	if (!keeps)
-		take_out(pipe, NULL, total);
-	return total ? (ssize_t)total : done;
-}
-
-ssize_t pipe_drain(struct file *file, size_t n, bool nonblock, pipe_put_fn put, void *data)
-{
-	struct pipe *pipe = pipe_of(file);
-	ssize_t done;
-	int error;
-
-	do {
-		error = wait_for_bytes(file, nonblock);
-		if (error)
-			return error;
-		mutex_lock(&pipe->lock);
-		done = take_bytes(pipe, n, false, put, data);
-		mutex_unlock(&pipe->lock);
-		/* Another reader may have taken the bytes. */
-	} while (!done && n && READ_ONCE(pipe->nr_writers));
-	if (done > 0)
-		wake_up(&pipe->write_wait);
-	return done;
-}
-
-static ssize_t put_into_pipe(void *data, const void *bytes, size_t n)
-{
-	return put_in(data, bytes, n, NULL) ? (ssize_t)n : -ENOMEM;
-}
-
-static ssize_t try_move(struct pipe *in, struct pipe *out, size_t n, bool keeps)
-{
-	struct pipe *first = in < out ? in : out, *second = in < out ? out : in;
-	ssize_t done = -EPIPE;
-
-	mutex_lock(&first->lock);
-	mutex_lock_ordered(&second->lock);
-	if (out->nr_readers)
-		done = take_bytes(in, min(n, PIPE_BYTES - bytes_in(out)), keeps, put_into_pipe,
-				  out);
-	mutex_unlock(&second->lock);
-	mutex_unlock(&first->lock);
-	return done;
-}
-
-ssize_t pipe_move(struct file *in, struct file *out, size_t n, bool keeps, bool nonblock)
-{
-	ssize_t done;
-	int error;
-
-	if (pipe_of(in) == pipe_of(out))
-		return -EINVAL;
-	do {
-		error = wait_for_bytes(in, nonblock) ?: pipe_wait_for_room(out, 1, nonblock);
-		if (error)
-			return error;
-		done = try_move(pipe_of(in), pipe_of(out), n, keeps);
-	} while (!done && n && (bytes_in(pipe_of(in)) || READ_ONCE(pipe_of(in)->nr_writers)));
-	if (done > 0 && !keeps)
-		wake_up(&pipe_of(in)->write_wait);
-	if (done > 0)
-		wake_readers(pipe_of(out));
-	if (done == -EPIPE)
-		signal_send_self(SIGPIPE);
-	return done;
 }
 
 static noinline void add_poller(struct file *file, struct poll_table *table)
@@ -427,11 +262,11 @@ static u32 pipe_poll(struct file *file, struct poll_table *table)
 		/* A FIFO that nobody has opened for writing yet is not at its end. */
 		if (!READ_ONCE(pipe->nr_writers) && READ_ONCE(pipe->nr_writers_ever) != file->pos)
 			events |= POLLHUP;
-		if (bytes_in(pipe))
+		if (pipe_bytes(pipe))
 			events |= POLLIN | POLLRDNORM;
 	}
 	if (file_may_write(file)) {
-		if (PIPE_BYTES - bytes_in(pipe) >= PIPE_BUF)
+		if (PIPE_BYTES - pipe_bytes(pipe) >= PIPE_BUF)
 			events |= POLLOUT | POLLWRNORM;
 		if (!READ_ONCE(pipe->nr_readers))
 			events |= POLLERR;
@@ -449,7 +284,7 @@ static long pipe_ioctl(struct file *file, unsigned int command, unsigned long ar
 	if (command != FIONREAD)
 		return -ENOTTY;
 	mutex_lock(&pipe->lock);
-	nr = bytes_in(pipe);
+	nr = pipe_bytes(pipe);
 	mutex_unlock(&pipe->lock);
 	return put_user(nr, (int __user *)arg);
 }
@@ -478,7 +313,7 @@ static void pipe_release(struct file *file)
 	if (file_may_write(file))
 		WRITE_ONCE(pipe->nr_writers, pipe->nr_writers - 1);
 	if (!pipe->nr_readers && !pipe->nr_writers) {
-		for (u64 i = 0; i < NR_PAGES; i++)
+		for (u64 i = 0; i < PIPE_NR_PAGES; i++)
 			drop_page(pipe, i * PAGE_SIZE);
 		pipe->head = pipe->tail = 0;
 	}
@@ -531,7 +366,7 @@ static u64 pipe_held_bytes(const struct file *file)
 	const struct pipe *pipe = pipe_of(file);
 	u64 bytes = sizeof(*pipe);
 
-	for (unsigned int i = 0; i < NR_PAGES; i++)
+	for (unsigned int i = 0; i < PIPE_NR_PAGES; i++)
 		bytes += READ_ONCE(pipe->pages[i]) ? PAGE_SIZE : 0;
 	return READ_ONCE(pipe->nr_readers) && READ_ONCE(pipe->nr_writers) ? bytes / 2 : bytes;
 }

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef FS_PIPE_H
+#define FS_PIPE_H
+
+/* A pipe: pipe.c is its ends as files, pipe_splice.c moves bytes between them. */
+
+#include "inode.h"
+
+#include <lego/mutex.h>
+#include <lego/page.h>
+#include <lego/wait.h>
+
+#define PIPE_NR_PAGES (PIPE_BYTES / PAGE_SIZE)
+
+struct pipe {
+	struct mutex lock;		   /* guards the rest; no user memory is touched under it */
+	u64 head, tail;			   /* bytes read and written so far */
+	struct page *pages[PIPE_NR_PAGES]; /* of byte i: i / PAGE_SIZE % PIPE_NR_PAGES */
+	unsigned int nr_readers, nr_writers;
+	unsigned int nr_readers_ever, nr_writers_ever; /* for open() of a FIFO */
+	/* Bytes came, which wakes one reader, or the last writer went. */
+	struct wait_queue read_wait;
+	struct wait_queue watch_wait; /* for the same, but all: polls, and splice */
+	struct wait_queue write_wait; /* room came, or the last reader went */
+	struct wait_queue open_wait;  /* an end was opened */
+};
+
+static inline struct pipe *pipe_of(const struct file *file)
+{
+	return file->inode->private;
+}
+
+static inline struct page **pipe_page_at(struct pipe *pipe, u64 at)
+{
+	return &pipe->pages[at / PAGE_SIZE % PIPE_NR_PAGES];
+}
+
+/* Returns how many of n bytes are in the same page. */
+static inline size_t pipe_piece_bytes(u64 at, size_t n)
+{
+	return min(n, PAGE_SIZE - (size_t)(at % PAGE_SIZE));
+}
+
+/* Returns how many bytes are in a pipe; any context. */
+static inline size_t pipe_bytes(const struct pipe *pipe)
+{
+	return READ_ONCE(pipe->tail) - READ_ONCE(pipe->head);
+}
+
+/* Takes n bytes out, which there are, and copies them to buf unless it is NULL. Locked. */
+void pipe_take_out(struct pipe *pipe, void *buf, size_t n);
+/*
+ * Adds all n bytes, for which there is room, or, without memory, none. whole is a page with exactly
+ * these bytes, or NULL. Locked.
+ */
+bool pipe_put_in(struct pipe *pipe, const void *buf, size_t n, struct page *whole);
+/* Writes n bytes. Returns n, or a negative errno: -EAGAIN if there is no room. */
+ssize_t pipe_try_write(struct pipe *pipe, const void *buf, size_t n, struct page *whole);
+/* Called when bytes have come, after an unlock of the mutex: pairs with prepare_wait(). */
+void pipe_wake_readers(struct pipe *pipe);
+
+#endif
