@@ -1,93 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Tests waits at given times. A cycle is a nanosecond. */
-#include "unit.h"
-
-#include "../../kernel/profile/table.h"
-#include "../../kernel/profile/waits/waits.h"
-
-/* Function 0 belongs to the scheduler, where the stack walk begins. */
-#define FN(i) (0xffffffff81000000ull + (i)*256)
-
-static struct process producer_proc = { .pid = 20, .comm = "producer" };
-static struct process consumer_proc = { .pid = 21, .comm = "consumer" };
-static struct task producer = { .proc = &producer_proc };
-static struct task consumer = { .proc = &consumer_proc };
-static u64 callers[3];
-static bool in_lock; /* waits go through function 9, which belongs to a lock */
-
-/* Makes task the current one, inside a function that called the scheduler. */
-static void go_to(struct task *task, unsigned int function)
-{
-	host_current = task;
-	strcpy(host_comm, task->proc->comm);
-	host_pid = host_tid = task->proc->pid;
-	callers[0] = FN(9) + 8;
-	callers[in_lock] = FN(function) + 8;
-	host_here = (struct pt_regs){
-		.pc = FN(0) + 8,
-		.callers = callers,
-		.nr_callers = 1 + in_lock,
-	};
-}
-
-/* The consumer goes off its CPU, is woken by the producer (woken 0: preempted), and runs again. */
-static void wait_and_run(const char *name, u64 out, u64 woken, u64 in)
-{
-	host_wait_name = name;
-	go_to(&consumer, 2);
-	profile_switch_out(&consumer.profile, out);
-	if (woken) {
-		go_to(&producer, 3);
-		host_now = woken;
-		profile_wake(&consumer);
-		go_to(&consumer, 2);
-	}
-	host_now = in;
-	profile_switch_in(in);
-}
-
-static int setup(void **state)
-{
-	static bool ready;
-
-	host_cpu = 0;
-	host_irq_depth = 0;
-	host_idle = false;
-	host_syscall = OS_NO_SYSCALL;
-	host_wait_addr = 0;
-	in_lock = false;
-	host_now = 1000;
-	host_off = 0;
-	host_cpu_times = (struct profile_cpu_times){ 0 };
-	if (!ready) {
-		profile_process_init(&producer_proc);
-		profile_process_init(&consumer_proc);
-		profile_init();
-	}
-	ready = true;
-	host_sleeper = NULL;
-	profile_task_exit(&producer);
-	profile_task_exit(&consumer);
-	go_to(&producer, 1);
-	profile_task_init(&producer);
-	go_to(&consumer, 1);
-	profile_task_init(&consumer);
-	consumer_proc.profile.waits.ended_threads = (struct profile_thread_sums){ 0 };
-	host_current = &consumer;
-	profile_reset();
-	host_log_clear();
-	table_text_restart();
-	return 0;
-}
-
-static const struct wait_row *only_row(struct process *process)
-{
-	waits_pin();
-	waits_make_view(process, wait_by_reason);
-	waits_unpin();
-	assert_int_equal(wait_view.nr_rows, 1);
-	return &wait_view.rows[0];
-}
+/* Tests the tables and first lines of waits at given times. A cycle is a nanosecond. */
+#include "waits_unit.h"
 
 static void test_asleep_and_ready(void **state)
 {
@@ -125,19 +38,6 @@ static void test_wakers_of_a_program_are_one_row(void **state)
 	assert_int_equal(only_row(NULL)->nr, 2);
 	report_wait_waker(only_row(NULL), waker, sizeof(waker));
 	assert_string_equal(waker, "fn_3 (producer)");
-}
-
-static void test_preempted(void **state)
-{
-	const struct wait_row *row;
-
-	wait_and_run("not this", 2000, 0, 2700);
-	row = only_row(NULL);
-	assert_string_equal(row->name, "a CPU");
-	assert_int_equal(row->asleep_cycles, 0);
-	assert_int_equal(row->ready_cycles, 700);
-	assert_int_equal(row->waker, 0);
-	assert_int_equal(consumer.profile.waits.nr_preempted, 1);
 }
 
 static void check_times(const struct wait_row *row, u64 nr, u64 asleep, u64 ready, u64 max)
@@ -334,41 +234,6 @@ static void test_tables_have_one_total(void **state)
 	assert_memory_equal(total, total_of("Kernel Waits by task"), len);
 }
 
-/* A wait that began before a reset counts from the reset. Clocks of CPUs may differ a little. */
-static void test_times_stay_in_order(void **state)
-{
-	const struct wait_row *row;
-
-	host_now = 3000;
-	profile_reset();
-	wait_and_run("pipe", 2000, 5000, 5400);
-	row = only_row(NULL);
-	assert_int_equal(row->asleep_cycles, 2000);
-	wait_and_run("pipe", 6000, 5900, 6100);
-	wait_and_run("pipe", 7000, 7300, 7200);
-	row = only_row(NULL);
-	assert_int_equal(row->asleep_cycles, 2000 + 0 + 200);
-	assert_int_equal(row->ready_cycles, 400 + 100 + 0);
-}
-
-static void test_an_interrupt_wakes(void **state)
-{
-	const struct wait_row *row;
-
-	host_wait_name = "sleep";
-	profile_switch_out(&consumer.profile, 2000);
-	go_to(&producer, 4);
-	host_irq_depth = 1;
-	host_now = 2500;
-	profile_wake(&consumer);
-	host_irq_depth = 0;
-	go_to(&consumer, 2);
-	profile_switch_in(2600);
-	row = only_row(NULL);
-	assert_int_equal(row->waker, FN(4));
-	assert_int_equal(row->waker_comm[0], 0);
-}
-
 static void test_scope_is_the_process(void **state)
 {
 	wait_and_run("pipe", 2000, 5000, 5400);
@@ -377,143 +242,6 @@ static void test_scope_is_the_process(void **state)
 	waits_make_view(&producer_proc, wait_by_reason);
 	waits_unpin();
 	assert_int_equal(wait_view.nr_rows, 0);
-}
-
-static void test_waits_on_two_cpus_are_one_row(void **state)
-{
-	wait_and_run("pipe", 2000, 5000, 5400);
-	host_cpu = 1;
-	wait_and_run("pipe", 6000, 6500, 6600);
-	assert_int_equal(only_row(NULL)->nr, 2);
-}
-
-static u32 nr_walks;
-
-static void count_walk(void)
-{
-	nr_walks++;
-}
-
-/* A new thread of proc waits for its CPU in a function. Returns how many walks this takes. */
-static u32 walks_of_new_thread(struct process *proc, unsigned int function)
-{
-	struct task thread = { .proc = proc };
-	static u32 tid = 100;
-
-	go_to(&thread, function);
-	host_tid = tid++;
-	profile_task_init(&thread);
-	profile_switch_out(&thread.profile, host_now);
-	host_now += 100;
-	nr_walks = 0;
-	host_on_walk = count_walk;
-	profile_switch_in(host_now);
-	host_on_walk = NULL;
-	profile_task_exit(&thread);
-	return nr_walks;
-}
-
-static void test_new_threads_are_compared_only(void **state)
-{
-	/* The first comparison finds where the user's registers are. */
-	walks_of_new_thread(&consumer_proc, 2);
-	walks_of_new_thread(&consumer_proc, 2);
-	profile_reset();
-	assert_int_equal(walks_of_new_thread(&consumer_proc, 2), 1);
-	assert_int_equal(walks_of_new_thread(&consumer_proc, 2), 0);
-	assert_int_equal(only_row(&consumer_proc)->nr, 2);
-	assert_int_equal(walks_of_new_thread(&consumer_proc, 3), 1);
-
-	/* Another program, or another name. */
-	host_code_map++;
-	assert_int_equal(walks_of_new_thread(&consumer_proc, 3), 1);
-	host_code_map--;
-	assert_int_equal(walks_of_new_thread(&consumer_proc, 3), 1);
-	strcpy(consumer_proc.comm, "renamed");
-	assert_int_equal(walks_of_new_thread(&consumer_proc, 3), 1);
-	strcpy(consumer_proc.comm, "consumer");
-}
-
-/* A process has the name and code of one that has ended, and its place in memory. */
-static void test_processes_have_records_of_their_own(void **state)
-{
-	static struct process proc = { .pid = 30, .comm = "shell" };
-
-	profile_process_init(&proc);
-	walks_of_new_thread(&proc, 2);
-	walks_of_new_thread(&proc, 2);
-	profile_reset();
-	assert_int_equal(walks_of_new_thread(&proc, 2), 1);
-	profile_process_exit(&proc);
-	profile_process_release(&proc);
-	proc.pid++;
-	profile_process_init(&proc);
-	assert_int_equal(walks_of_new_thread(&proc, 2), 0);
-	assert_int_equal(only_row(&proc)->nr, 1);
-	assert_int_equal(walks_of_new_thread(&proc, 2), 0);
-	assert_int_equal(only_row(&proc)->nr, 2);
-	profile_process_exit(&proc);
-	profile_process_release(&proc);
-}
-
-static void test_reset_drops_waits_and_wakers(void **state)
-{
-	const struct wait_row *row;
-
-	host_wait_name = "pipe";
-	profile_switch_out(&consumer.profile, 2000);
-	go_to(&producer, 3);
-	host_now = 2500;
-	profile_wake(&consumer);
-	/* The waker was recorded before the reset, so it is dropped. */
-	host_now = 2550;
-	profile_reset();
-	go_to(&consumer, 2);
-	profile_switch_in(2600);
-	row = only_row(NULL);
-	assert_int_equal(row->waker, 0);
-	assert_int_equal(row->asleep_cycles + row->ready_cycles, 50);
-}
-
-static void test_idle_does_not_wait(void **state)
-{
-	host_idle = true;
-	wait_and_run("pipe", 2000, 0, 5400);
-	host_idle = false;
-	waits_pin();
-	waits_make_view(NULL, wait_by_reason);
-	waits_unpin();
-	assert_int_equal(wait_view.nr, 0);
-}
-
-static void test_switched_off(void **state)
-{
-	assert_int_equal(host_file_write("profile/waits", "off"), 0);
-	wait_and_run("pipe", 2000, 5000, 5400);
-	assert_int_equal(consumer.profile.waits.nr_waits, 0);
-	host_now = 9000;
-	assert_int_equal(host_file_write("profile/waits", "on"), 0);
-	/*
-	 * The wait began while recording was off, so it counts from when recording was switched on.
-	 */
-	profile_switch_in(9500);
-	assert_int_equal(only_row(NULL)->ready_cycles, 500);
-	assert_int_equal(host_file_write("profile/waits", "maybe"), -OS_EINVAL);
-	assert_non_null(strstr(host_file_read("profile/waits.json"),
-			       "recording of waits was off for 0.000008 s"));
-}
-
-static void test_migrations(void **state)
-{
-	static const unsigned int cpus[] = { 1, 1, 0, 2, 2 };
-
-	for (u32 i = 0; i < ARRAY_SIZE(cpus); i++) {
-		host_cpu = cpus[i];
-		wait_and_run("pipe", 2000, 5000, 5400);
-	}
-	/* The first run of a thread is not a migration. */
-	assert_int_equal(consumer.profile.waits.nr_migrations, 2);
-	assert_int_equal(consumer.profile.waits.nr_waits, 5);
 }
 
 /* The summary has times from the scheduler, from the kernel's accounts, and from the records. */
@@ -642,28 +370,18 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_asleep_and_ready, setup),
 		cmocka_unit_test_setup(test_wakers_of_a_program_are_one_row, setup),
-		cmocka_unit_test_setup(test_preempted, setup),
 		cmocka_unit_test_setup(test_by_call, setup),
 		cmocka_unit_test_setup(test_by_task, setup),
 		cmocka_unit_test_setup(test_by_lock, setup),
 		cmocka_unit_test_setup(test_spinlocks, setup),
 		cmocka_unit_test_setup(test_in_flight, setup),
 		cmocka_unit_test_setup(test_tables_have_one_total, setup),
-		cmocka_unit_test_setup(test_times_stay_in_order, setup),
-		cmocka_unit_test_setup(test_an_interrupt_wakes, setup),
 		cmocka_unit_test_setup(test_scope_is_the_process, setup),
-		cmocka_unit_test_setup(test_waits_on_two_cpus_are_one_row, setup),
-		cmocka_unit_test_setup(test_reset_drops_waits_and_wakers, setup),
-		cmocka_unit_test_setup(test_idle_does_not_wait, setup),
-		cmocka_unit_test_setup(test_migrations, setup),
 		cmocka_unit_test_setup(test_summary, setup),
 		cmocka_unit_test_setup(test_signals, setup),
 		cmocka_unit_test_setup(test_accounts_of_the_machine, setup),
 		cmocka_unit_test_setup(test_a_parent_has_one_line, setup),
 		cmocka_unit_test_setup(test_addresses_have_a_file, setup),
-		cmocka_unit_test_setup(test_new_threads_are_compared_only, setup),
-		cmocka_unit_test_setup(test_processes_have_records_of_their_own, setup),
-		cmocka_unit_test_setup(test_switched_off, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

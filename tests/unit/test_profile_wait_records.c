@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Tests which records waits are counted in, at given times. */
+#include "waits_unit.h"
+
+static void test_preempted(void **state)
+{
+	const struct wait_row *row;
+
+	wait_and_run("not this", 2000, 0, 2700);
+	row = only_row(NULL);
+	assert_string_equal(row->name, "a CPU");
+	assert_int_equal(row->asleep_cycles, 0);
+	assert_int_equal(row->ready_cycles, 700);
+	assert_int_equal(row->waker, 0);
+	assert_int_equal(consumer.profile.waits.nr_preempted, 1);
+}
+
+/* A wait that began before a reset counts from the reset. Clocks of CPUs may differ a little. */
+static void test_times_stay_in_order(void **state)
+{
+	const struct wait_row *row;
+
+	host_now = 3000;
+	profile_reset();
+	wait_and_run("pipe", 2000, 5000, 5400);
+	row = only_row(NULL);
+	assert_int_equal(row->asleep_cycles, 2000);
+	wait_and_run("pipe", 6000, 5900, 6100);
+	wait_and_run("pipe", 7000, 7300, 7200);
+	row = only_row(NULL);
+	assert_int_equal(row->asleep_cycles, 2000 + 0 + 200);
+	assert_int_equal(row->ready_cycles, 400 + 100 + 0);
+}
+
+static void test_an_interrupt_wakes(void **state)
+{
+	const struct wait_row *row;
+
+	host_wait_name = "sleep";
+	profile_switch_out(&consumer.profile, 2000);
+	go_to(&producer, 4);
+	host_irq_depth = 1;
+	host_now = 2500;
+	profile_wake(&consumer);
+	host_irq_depth = 0;
+	go_to(&consumer, 2);
+	profile_switch_in(2600);
+	row = only_row(NULL);
+	assert_int_equal(row->waker, FN(4));
+	assert_int_equal(row->waker_comm[0], 0);
+}
+
+static void test_waits_on_two_cpus_are_one_row(void **state)
+{
+	wait_and_run("pipe", 2000, 5000, 5400);
+	host_cpu = 1;
+	wait_and_run("pipe", 6000, 6500, 6600);
+	assert_int_equal(only_row(NULL)->nr, 2);
+}
+
+static u32 nr_walks;
+
+static void count_walk(void)
+{
+	nr_walks++;
+}
+
+/* A new thread of proc waits for its CPU in a function. Returns how many walks this takes. */
+static u32 walks_of_new_thread(struct process *proc, unsigned int function)
+{
+	struct task thread = { .proc = proc };
+	static u32 tid = 100;
+
+	go_to(&thread, function);
+	host_tid = tid++;
+	profile_task_init(&thread);
+	profile_switch_out(&thread.profile, host_now);
+	host_now += 100;
+	nr_walks = 0;
+	host_on_walk = count_walk;
+	profile_switch_in(host_now);
+	host_on_walk = NULL;
+	profile_task_exit(&thread);
+	return nr_walks;
+}
+
+static void test_new_threads_are_compared_only(void **state)
+{
+	/* The first comparison finds where the user's registers are. */
+	walks_of_new_thread(&consumer_proc, 2);
+	walks_of_new_thread(&consumer_proc, 2);
+	profile_reset();
+	assert_int_equal(walks_of_new_thread(&consumer_proc, 2), 1);
+	assert_int_equal(walks_of_new_thread(&consumer_proc, 2), 0);
+	assert_int_equal(only_row(&consumer_proc)->nr, 2);
+	assert_int_equal(walks_of_new_thread(&consumer_proc, 3), 1);
+
+	/* Another program, or another name. */
+	host_code_map++;
+	assert_int_equal(walks_of_new_thread(&consumer_proc, 3), 1);
+	host_code_map--;
+	assert_int_equal(walks_of_new_thread(&consumer_proc, 3), 1);
+	strcpy(consumer_proc.comm, "renamed");
+	assert_int_equal(walks_of_new_thread(&consumer_proc, 3), 1);
+	strcpy(consumer_proc.comm, "consumer");
+}
+
+/* A thread that waits where it did the last time finds no record of before a reset or an exec. */
+static void test_last_records(void **state)
+{
+	wait_and_run("pipe", 2000, 5000, 5400);
+	wait_and_run("pipe", 6000, 6500, 6600);
+	profile_reset();
+	wait_and_run("pipe", 7000, 7500, 7600);
+	wait_and_run("pipe", 8000, 8500, 8600);
+	assert_int_equal(only_row(&consumer_proc)->nr, 2);
+
+	strcpy(consumer_proc.comm, "renamed");
+	wait_and_run("pipe", 9000, 9500, 9600);
+	strcpy(consumer_proc.comm, "consumer");
+	waits_pin();
+	waits_make_view(&consumer_proc, wait_by_task);
+	waits_unpin();
+	assert_int_equal(wait_view.nr_rows, 2);
+	assert_int_equal(wait_view.rows[0].nr + wait_view.rows[1].nr, 3);
+}
+
+/* A process has the name and code of one that has ended, and its place in memory. */
+static void test_processes_have_records_of_their_own(void **state)
+{
+	static struct process proc = { .pid = 30, .comm = "shell" };
+
+	profile_process_init(&proc);
+	walks_of_new_thread(&proc, 2);
+	walks_of_new_thread(&proc, 2);
+	profile_reset();
+	assert_int_equal(walks_of_new_thread(&proc, 2), 1);
+	profile_process_exit(&proc);
+	profile_process_release(&proc);
+	proc.pid++;
+	profile_process_init(&proc);
+	assert_int_equal(walks_of_new_thread(&proc, 2), 0);
+	assert_int_equal(only_row(&proc)->nr, 1);
+	assert_int_equal(walks_of_new_thread(&proc, 2), 0);
+	assert_int_equal(only_row(&proc)->nr, 2);
+	profile_process_exit(&proc);
+	profile_process_release(&proc);
+}
+
+static void test_reset_drops_waits_and_wakers(void **state)
+{
+	const struct wait_row *row;
+
+	host_wait_name = "pipe";
+	profile_switch_out(&consumer.profile, 2000);
+	go_to(&producer, 3);
+	host_now = 2500;
+	profile_wake(&consumer);
+	/* The waker was recorded before the reset, so it is dropped. */
+	host_now = 2550;
+	profile_reset();
+	go_to(&consumer, 2);
+	profile_switch_in(2600);
+	row = only_row(NULL);
+	assert_int_equal(row->waker, 0);
+	assert_int_equal(row->asleep_cycles + row->ready_cycles, 50);
+}
+
+static void test_idle_does_not_wait(void **state)
+{
+	host_idle = true;
+	wait_and_run("pipe", 2000, 0, 5400);
+	host_idle = false;
+	waits_pin();
+	waits_make_view(NULL, wait_by_reason);
+	waits_unpin();
+	assert_int_equal(wait_view.nr, 0);
+}
+
+static void test_switched_off(void **state)
+{
+	assert_int_equal(host_file_write("profile/waits", "off"), 0);
+	wait_and_run("pipe", 2000, 5000, 5400);
+	assert_int_equal(consumer.profile.waits.nr_waits, 0);
+	host_now = 9000;
+	assert_int_equal(host_file_write("profile/waits", "on"), 0);
+	/*
+	 * The wait began while recording was off, so it counts from when recording was switched on.
+	 */
+	profile_switch_in(9500);
+	assert_int_equal(only_row(NULL)->ready_cycles, 500);
+	assert_int_equal(host_file_write("profile/waits", "maybe"), -OS_EINVAL);
+	assert_non_null(strstr(host_file_read("profile/waits.json"),
+			       "recording of waits was off for 0.000008 s"));
+}
+
+static void test_migrations(void **state)
+{
+	static const unsigned int cpus[] = { 1, 1, 0, 2, 2 };
+
+	for (u32 i = 0; i < ARRAY_SIZE(cpus); i++) {
+		host_cpu = cpus[i];
+		wait_and_run("pipe", 2000, 5000, 5400);
+	}
+	/* The first run of a thread is not a migration. */
+	assert_int_equal(consumer.profile.waits.nr_migrations, 2);
+	assert_int_equal(consumer.profile.waits.nr_waits, 5);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_preempted, setup),
+		cmocka_unit_test_setup(test_times_stay_in_order, setup),
+		cmocka_unit_test_setup(test_an_interrupt_wakes, setup),
+		cmocka_unit_test_setup(test_waits_on_two_cpus_are_one_row, setup),
+		cmocka_unit_test_setup(test_new_threads_are_compared_only, setup),
+		cmocka_unit_test_setup(test_last_records, setup),
+		cmocka_unit_test_setup(test_processes_have_records_of_their_own, setup),
+		cmocka_unit_test_setup(test_reset_drops_waits_and_wakers, setup),
+		cmocka_unit_test_setup(test_idle_does_not_wait, setup),
+		cmocka_unit_test_setup(test_switched_off, setup),
+		cmocka_unit_test_setup(test_migrations, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
