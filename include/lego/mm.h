@@ -75,8 +75,8 @@ struct mm {
 	struct list_head node; /* in the list of all: file_mappings.c */
 
 	/*
-	 * Read: areas and brk do not change; pages are mapped, and madvise() unmaps some, with
-	 * pt_lock. Write: areas may change, and pages are unmapped or moved.
+	 * Read: areas and brk do not change; pages are mapped and unmapped, with pt_lock. Write:
+	 * areas may change, and pages are moved.
 	 */
 	struct rw_mutex lock;
 	struct vma_tree areas;

@@ -40,4 +40,7 @@ int rw_mutex_lock_write_killable(struct rw_mutex *lock);
 
 void rw_mutex_unlock_write(struct rw_mutex *lock);
 
+/* Makes the writer a reader, without another writer in between. */
+void rw_mutex_downgrade(struct rw_mutex *lock);
+
 #endif

@@ -84,13 +84,25 @@ bool vma_range_mapped(const struct mm *mm, u64 start, u64 end);
 /* Splits the areas that contain start or end there. Returns 0, or -ENOMEM with nothing changed. */
 int vma_split_range(struct mm *mm, u64 start, u64 end);
 
+/* Areas that were removed, linked by next. They may begin and end with parts of areas. */
+struct vma_removed {
+	struct vma *first;
+	struct vma parts[2];
+};
+
 /*
  * Removes the parts of areas in [start, end). first is vma_find_from(start), not NULL. An area that
  * extends beyond both ends is split first, because only that can fail. Returns 0, or -ENOMEM with
- * nothing changed.
+ * nothing changed. The caller unmaps the pages of what was removed before another thread can map
+ * the range again, and calls vma_free_removed(), which needs no lock.
  */
 int vma_split_around(struct mm *mm, struct vma *first, u64 start, u64 end);
-void vma_remove_range(struct mm *mm, struct vma *first, u64 start, u64 end);
+void vma_remove_range(struct mm *mm, struct vma *first, u64 start, u64 end,
+		      struct vma_removed *removed);
+void vma_free_removed(struct vma_removed *removed);
+
+/* Removes and frees an area that has no pages. */
+void vma_remove(struct mm *mm, struct vma *vma);
 
 /* Inserts an area (from kmalloc) in a free place, and merges it with equal neighbours. */
 void vma_insert(struct mm *mm, struct vma *vma);
@@ -104,7 +116,7 @@ void vma_free_all(struct mm *mm);
 /* Copies all areas into an empty address space. Returns 0, or -ENOMEM with some areas copied. */
 int vma_copy_all(struct mm *to, struct mm *from);
 
-/* Pages (pages.c), changed with mm->lock held for writing. */
+/* Pages (pages.c), changed with mm->lock held, for writing if not said otherwise. */
 
 /*
  * Returns the page table entry of addr, and makes the tables if necessary. NULL: out of memory. A
@@ -113,14 +125,19 @@ int vma_copy_all(struct mm *to, struct mm *from);
 u64 *pages_alloc_entry(struct mm *mm, u64 addr);
 
 /*
- * Unmap and free all pages in [start, end). pages_unmap() flushes all TLBs first. pages_free() is
- * for an address space that no CPU has loaded or will load.
+ * Unmaps and frees all pages in [start, end) of an address space that no CPU has loaded or will
+ * load.
  */
-void pages_unmap(struct mm *mm, u64 start, u64 end);
 void pages_free(struct mm *mm, u64 start, u64 end);
 
-/* Unmaps and frees the pages of an area in [start, end). Needs mm->lock for reading only. */
+/*
+ * Unmaps the pages of an area in [start, end), flushes all TLBs, and frees the pages. The area may
+ * have been removed. Needs mm->lock for reading only.
+ */
 void pages_discard(struct mm *mm, const struct vma *vma, u64 start, u64 end);
+
+/* Called before the number of areas or threads falls, which are a part of the peak. */
+void pages_keep_peak_kernel(struct mm *mm);
 
 /* Gives the pages in [start, end) the access rights prot. */
 void pages_protect(struct mm *mm, u64 start, u64 end, u32 prot);

@@ -199,29 +199,48 @@ long mm_choose_place(const struct mm *mm, u64 addr, u64 len, u32 flags)
 	return addr ? (long)addr : -ENOMEM;
 }
 
-int mm_unmap_locked(struct mm *mm, u64 start, u64 end)
+/* Removes the areas in [start, end). Returns 0, or -ENOMEM with nothing changed. */
+static int remove_areas(struct mm *mm, u64 start, u64 end, struct vma_removed *removed)
 {
 	struct vma *first = vma_find_from(mm, start);
 	int error;
 
 	ASSERT_MM_HELD_WRITE(mm);
+	removed->first = NULL;
 	if (!first || first->start >= end)
 		return 0;
 	error = vma_split_around(mm, first, start, end);
-	if (error)
-		return error;
-	pages_unmap(mm, start, end);
-	vma_remove_range(mm, first, start, end);
-	return 0;
+	if (!error)
+		vma_remove_range(mm, first, start, end, removed);
+	return error;
 }
 
-/* Maps vma, whose start and end have been chosen. Takes over vma, even if it fails. */
-static int map_locked(struct mm *mm, struct vma *vma)
+static void discard_removed(struct mm *mm, const struct vma_removed *removed)
+{
+	for (const struct vma *vma = removed->first; vma; vma = vma->next)
+		pages_discard(mm, vma, vma->start, vma->end);
+}
+
+int mm_unmap_locked(struct mm *mm, u64 start, u64 end)
+{
+	struct vma_removed removed;
+	int error = remove_areas(mm, start, end, &removed);
+
+	discard_removed(mm, &removed);
+	vma_free_removed(&removed);
+	return error;
+}
+
+/*
+ * Maps vma, whose start and end have been chosen: a free place, unless flags have MAP_FIXED. Takes
+ * over vma, even if it fails.
+ */
+static int map_locked(struct mm *mm, struct vma *vma, u32 flags)
 {
 	/* As in Linux, this may be one more than the limit. */
 	int error = mm->nr_vmas > MM_MAX_AREAS ? -ENOMEM : 0;
 
-	if (!error)
+	if (!error && flags & MAP_FIXED)
 		error = mm_unmap_locked(mm, vma->start, vma->end);
 	if (error) {
 		vma_free(vma);
@@ -277,7 +296,7 @@ static long map_area(struct mm *mm, u64 addr, u64 len, u32 flags, struct vma *vm
 	}
 	vma->start = place;
 	vma->end = place + len;
-	error = map_locked(mm, vma);
+	error = map_locked(mm, vma, flags);
 	if (error)
 		place = error;
 out_unlock:
@@ -346,6 +365,7 @@ long mm_map_segment(struct mm *mm, u64 addr, u64 len, u32 prot, struct file *fil
 
 long mm_unmap(struct mm *mm, u64 addr, u64 len)
 {
+	struct vma_removed removed;
 	long error;
 
 	len = len > TASK_SIZE ? 0 : ALIGN_UP(len, PAGE_SIZE);
@@ -354,8 +374,12 @@ long mm_unmap(struct mm *mm, u64 addr, u64 len)
 	error = rw_mutex_lock_write_killable(&mm->lock);
 	if (error)
 		return error;
-	error = mm_unmap_locked(mm, addr, addr + len);
-	rw_mutex_unlock_write(&mm->lock);
+	error = remove_areas(mm, addr, addr + len, &removed);
+	/* No page fault can map pages in the range, and no other call can map areas there. */
+	rw_mutex_downgrade(&mm->lock);
+	discard_removed(mm, &removed);
+	rw_mutex_unlock_read(&mm->lock);
+	vma_free_removed(&removed);
 	return error;
 }
 
@@ -434,7 +458,7 @@ static bool set_brk(struct mm *mm, u64 addr)
 		return false;
 	vma->start = old_end;
 	vma->end = end;
-	return !map_locked(mm, vma);
+	return !map_locked(mm, vma, 0);
 }
 
 long mm_set_brk(struct mm *mm, u64 addr)

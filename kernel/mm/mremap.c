@@ -68,7 +68,7 @@ static void move_area(struct mm *mm, struct vma *vma, struct vma *moved, u64 new
 	set_length(moved, new_len);
 	if (moved->file)
 		file_get(moved->file);
-	vma_remove_range(mm, vma, vma->start, vma->end);
+	vma_remove(mm, vma);
 	vma_insert(mm, moved);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Changes all pages of a range. Dropping pages takes two passes: first the entries lose their
- * access, and all TLBs are flushed; then the entries are cleared and the pages freed. So any number
- * of pages costs one flush and needs no memory.
+ * Changes all pages of a range. Dropping pages takes two passes for each 128 of them: first their
+ * entries are cleared, and all TLBs are flushed; then the pages are freed. So a flush is shared by
+ * many pages, and no memory is needed.
  */
 
 #include "internal.h"
@@ -33,23 +33,6 @@ static void flush_range_done(struct mm *mm, const struct flush_range *range)
 {
 	if (range->start < range->end)
 		flush_tlb_mm_range(mm, range->start, range->end);
-}
-
-/* Removes the access to all pages, on every CPU. Returns the range in which there are pages. */
-static struct flush_range hide_pages(struct mm *mm, u64 start, u64 end)
-{
-	struct flush_range range = { 0, 0 };
-	u64 *pte, addr = start, nr = 0;
-
-	ASSERT_MM_HELD_WRITE(mm);
-	for_each_page_entry(pte, mm->pgd, addr, end) {
-		WRITE_ONCE(*pte, (*pte & PTE_PAGE_MASK) | pte_user_bits(0, *pte & PTE_BORROWED));
-		flush_range_add(&range, addr);
-		if (++nr % RESCHED_INTERVAL == 0)
-			cond_resched();
-	}
-	flush_range_done(mm, &range);
-	return range;
 }
 
 u64 *pages_alloc_entry(struct mm *mm, u64 addr)
@@ -93,7 +76,7 @@ static u64 peak_kernel(const struct mm *mm)
 	return max(kept, max_pages << KERNEL_PAGES_BITS | kernel_pages(mm));
 }
 
-static void keep_peak_kernel(struct mm *mm)
+void pages_keep_peak_kernel(struct mm *mm)
 {
 	u64 kept = READ_ONCE(mm->peak_kernel), peak, old;
 
@@ -105,7 +88,7 @@ static void keep_peak_kernel(struct mm *mm)
 void mm_add_threads(struct mm *mm, int nr)
 {
 	if (nr < 0)
-		keep_peak_kernel(mm);
+		pages_keep_peak_kernel(mm);
 	atomic_add_return(&mm->nr_threads, nr);
 }
 
@@ -129,7 +112,7 @@ static void keep_peak(struct mm *mm)
 	ASSERT_MM_HELD(mm);
 	if (mm->nr_pages != mm->max_pages)
 		return;
-	keep_peak_kernel(mm);
+	pages_keep_peak_kernel(mm);
 	mm_get_peak(mm, mm->peak_of_kind);
 }
 
@@ -154,55 +137,59 @@ void pages_free(struct mm *mm, u64 start, u64 end)
 	}
 }
 
-void pages_unmap(struct mm *mm, u64 start, u64 end)
-{
-	struct flush_range range = hide_pages(mm, start, end);
-
-	pages_free(mm, range.start, range.end);
-}
+/* Pages that were unmapped, to be freed when the TLBs are flushed. */
+struct page_batch {
+	struct page *pages[DISCARD_STEP];
+	unsigned int nr;
+	struct flush_range range;
+};
 
 /*
- * Unmaps the next pages of an area before end, moves *addr behind them, and flushes the TLBs.
- * Returns their number. Page faults may map other pages at once.
+ * Unmaps the next pages of an area before end, as far as there is room for them, and moves *addr
+ * behind them. Page faults may map other pages at once, unless the area was removed.
  */
-static unsigned int take_pages(struct mm *mm, const struct vma *vma, u64 *addr, u64 end,
-			       struct page *pages[DISCARD_STEP])
+static void take_pages(struct mm *mm, const struct vma *vma, u64 *addr, u64 end,
+		       struct page_batch *batch)
 {
-	struct flush_range range = { 0, 0 };
-	unsigned int nr = 0;
+	unsigned int nr = batch->nr;
 	u64 *pte;
 
 	spin_lock(&mm->pt_lock);
 	keep_peak(mm);
-	while (nr < DISCARD_STEP && (pte = pgtable_next(mm->pgd, addr, end))) {
-		pages[nr++] = pte_page(*pte);
+	for_each_page_entry(pte, mm->pgd, *addr, end) {
+		if (nr == DISCARD_STEP)
+			break;
+		batch->pages[nr++] = pte_page(*pte);
 		WRITE_ONCE(*pte, 0);
-		flush_range_add(&range, *addr);
-		*addr += PAGE_SIZE;
+		flush_range_add(&batch->range, *addr);
 	}
-	DEBUG_ASSERT(nr <= mm->nr_pages && mm->nr_pages <= mm->max_pages);
-	mm->nr_pages -= nr;
-	mm->nr_of_kind[vma_kind(vma)] -= nr;
+	DEBUG_ASSERT(nr - batch->nr <= mm->nr_pages && mm->nr_pages <= mm->max_pages);
+	mm->nr_pages -= nr - batch->nr;
+	mm->nr_of_kind[vma_kind(vma)] -= nr - batch->nr;
 	/* Only these may be borrowed again: the other pages of an area without a file are zeros. */
-	if (nr && vma->file && !(vma->flags & MAP_SHARED))
+	if (nr > batch->nr && vma_kind(vma) == MM_FILE)
 		mm->nr_discards++;
 	spin_unlock(&mm->pt_lock);
-	flush_range_done(mm, &range);
-	return nr;
+	batch->nr = nr;
 }
 
 void pages_discard(struct mm *mm, const struct vma *vma, u64 start, u64 end)
 {
-	struct page *pages[DISCARD_STEP];
+	struct page_batch batch;
 
 	ASSERT_MM_HELD(mm);
-	/* Empty tables are skipped without the lock. */
-	while (pgtable_next(mm->pgd, &start, end)) {
-		u64 stop = min(end, ALIGN_DOWN(start, TABLE_BYTES) + TABLE_BYTES);
-		unsigned int nr = take_pages(mm, vma, &start, stop, pages);
+	while (start < end) {
+		batch.nr = 0;
+		batch.range = (struct flush_range){ 0, 0 };
+		/* Empty tables are skipped without the lock. */
+		while (batch.nr < DISCARD_STEP && pgtable_next(mm->pgd, &start, end)) {
+			u64 stop = ALIGN_DOWN(start, TABLE_BYTES) + TABLE_BYTES;
 
-		for (unsigned int i = 0; i < nr; i++)
-			page_put(pages[i]);
+			take_pages(mm, vma, &start, min(end, stop), &batch);
+		}
+		flush_range_done(mm, &batch.range);
+		for (unsigned int i = 0; i < batch.nr; i++)
+			page_put(batch.pages[i]);
 		cond_resched();
 	}
 }
@@ -272,16 +259,21 @@ int pages_prepare_move(struct mm *mm, u64 start, u64 len, u64 to)
 
 void pages_move(struct mm *mm, const struct vma *vma, u64 to)
 {
-	u64 start = vma->start, addr, *pte;
-	struct flush_range range = hide_pages(mm, start, vma->end);
+	struct flush_range range = { 0, 0 };
+	u64 *pte, addr = vma->start, nr = 0;
 
-	addr = range.start;
-	for_each_page_entry(pte, mm->pgd, addr, range.end) {
-		u64 *target = pgtable_find(mm->pgd, to + (addr - start));
+	ASSERT_MM_HELD_WRITE(mm);
+	for_each_page_entry(pte, mm->pgd, addr, vma->end) {
+		u64 *target = pgtable_find(mm->pgd, to + (addr - vma->start));
 		u64 bits = pte_user_bits(vma->prot, *pte & PTE_BORROWED);
 
 		DEBUG_ASSERT(!pte_has_page(*target));
 		WRITE_ONCE(*target, (*pte & PTE_PAGE_MASK) | bits);
 		WRITE_ONCE(*pte, 0);
+		flush_range_add(&range, addr);
+		if (++nr % RESCHED_INTERVAL == 0)
+			cond_resched();
 	}
+	/* Until then, other CPUs may reach the same pages at their old place. */
+	flush_range_done(mm, &range);
 }

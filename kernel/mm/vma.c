@@ -88,10 +88,16 @@ static void link_vma(struct mm *mm, struct vma *vma, struct vma *prev)
 static void unlink_vma(struct mm *mm, struct vma *vma)
 {
 	ASSERT_MM_HELD_WRITE(mm);
+	pages_keep_peak_kernel(mm);
 	vma_tree_remove(&mm->areas, vma);
 	mm->nr_vmas--;
-	vma_free(vma);
 	DEBUG_ASSERT(areas_are_sound(mm));
+}
+
+void vma_remove(struct mm *mm, struct vma *vma)
+{
+	unlink_vma(mm, vma);
+	vma_free(vma);
 }
 
 int vma_copy_all(struct mm *to, struct mm *from)
@@ -198,25 +204,52 @@ int vma_split_around(struct mm *mm, struct vma *vma, u64 start, u64 end)
 	return 0;
 }
 
-void vma_remove_range(struct mm *mm, struct vma *vma, u64 start, u64 end)
+/* Takes the end or the start of an area that are in [start, end) from it. */
+static void cut_vma(struct mm *mm, struct vma *vma, u64 start, u64 end)
 {
-	struct vma *next;
+	if (vma->start < start) {
+		BUG_ON(vma->end > end);
+		set_end(vma, start);
+		vma_tree_update(&mm->areas, vma->next);
+	} else {
+		set_start(vma, end);
+		vma_tree_update(&mm->areas, vma);
+	}
+}
+
+void vma_remove_range(struct mm *mm, struct vma *vma, u64 start, u64 end,
+		      struct vma_removed *removed)
+{
+	struct vma **link = &removed->first, *part = removed->parts, *next;
 
 	ASSERT_MM_HELD_WRITE(mm);
 	for (; vma && vma->start < end; vma = next) {
 		next = vma->next;
-		if (vma->start < start) {
-			BUG_ON(vma->end > end);
-			set_end(vma, start);
-			vma_tree_update(&mm->areas, next);
-		} else if (vma->end > end) {
-			set_start(vma, end);
-			vma_tree_update(&mm->areas, vma);
-		} else {
+		if (vma->start >= start && vma->end <= end) {
 			unlink_vma(mm, vma);
+			*link = vma;
+		} else {
+			*part = *vma;
+			part->start = max(vma->start, start);
+			part->end = min(vma->end, end);
+			*link = part++;
+			cut_vma(mm, vma, start, end);
 		}
+		link = &(*link)->next;
 	}
+	*link = NULL;
 	DEBUG_ASSERT(areas_are_sound(mm));
+}
+
+void vma_free_removed(struct vma_removed *removed)
+{
+	struct vma *vma, *next;
+
+	for (vma = removed->first; vma; vma = next) {
+		next = vma->next;
+		if (vma < removed->parts || vma >= removed->parts + ARRAY_SIZE(removed->parts))
+			vma_free(vma);
+	}
 }
 
 static bool can_merge(const struct vma *a, const struct vma *b)
@@ -240,7 +273,7 @@ static void merge_up_to(struct mm *mm, struct vma *vma, u64 end)
 		 * size. Nobody else sees that, because mm->lock is held.
 		 */
 		vma->end = upper->start = upper->end;
-		unlink_vma(mm, upper);
+		vma_remove(mm, upper);
 	}
 }
 

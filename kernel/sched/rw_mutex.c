@@ -115,7 +115,7 @@ static void serve_queue(struct rw_mutex *lock)
 		leave_queue(lock, first);
 		task_wake(task);
 	}
-	if (first && first->writer)
+	if (first && first->writer && !READ_ONCE(lock->holders))
 		task_wake(first->task);
 }
 
@@ -233,6 +233,15 @@ void rw_mutex_unlock_read(struct rw_mutex *rw)
 	left = __atomic_sub_fetch(&rw->holders, 1, __ATOMIC_SEQ_CST);
 	BUG_ON(left >= RW_MUTEX_WRITER - 1);
 	if (!left && unlikely(!list_empty(&rw->wq.waiters)))
+		rw_mutex_wake(rw);
+}
+
+void rw_mutex_downgrade(struct rw_mutex *rw)
+{
+	BUG_ON(rw->holders != RW_MUTEX_WRITER);
+	/* Full barrier, as in rw_mutex_unlock_write(). */
+	(void)xchg(&rw->holders, 1);
+	if (unlikely(!list_empty(&rw->wq.waiters)))
 		rw_mutex_wake(rw);
 }
 

@@ -260,6 +260,21 @@ SELFTEST(mm_process, peak_of_kernel)
 	leave_mm(mm);
 }
 
+/* An area that goes with the first pages that are unmapped after the peak is in it. */
+SELFTEST(mm_process, peak_of_kernel_before_munmap)
+{
+	u64 nr = PAGE_SIZE / sizeof(struct vma) + 1;
+	struct mm *mm = mm_alloc();
+
+	ASSERT(mm);
+	set_mm(mm);
+	for (u64 i = 1; i < nr; i++)
+		EXPECT_EQ(map_fixed(mm, USER_BASE + i * 2 * PAGE_SIZE, PAGE_SIZE), 0);
+	EXPECT_EQ(mm_unmap(mm, map_and_touch(mm, 1, MAP_PRIVATE), PAGE_SIZE), 0);
+	EXPECT_EQ(kernel_at_peak(mm), kernel_pages(0, nr));
+	leave_mm(mm);
+}
+
 /* Writes to a shared mapping reach the file; writes to a private one do not. */
 SELFTEST(mm_process, shared_file)
 {

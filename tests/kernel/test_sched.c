@@ -218,12 +218,57 @@ SELFTEST(sched, rw_mutex_excludes_writers_only)
 {
 	rw_mutex_init(&rw_mutex);
 	plain_count = copy_of_plain_count = 0;
+	atomic_set(&nr_reading, 0);
 	had_company = false;
 	ASSERT(run_crew(&crew, 16, read_and_write));
 	EXPECT_EQ(plain_count, 4 * 200);
 	EXPECT(had_company);
 	rw_mutex_lock_write(&rw_mutex);
 	rw_mutex_unlock_write(&rw_mutex);
+}
+
+static int nr_sleepers(void)
+{
+	unsigned long flags = spin_lock_irqsave(&rw_mutex.wq.lock);
+	struct list_head *waiters = &rw_mutex.wq.waiters;
+	int nr = 0;
+
+	for (struct list_head *node = waiters->next; node != waiters; node = node->next)
+		nr++;
+	spin_unlock_irqrestore(&rw_mutex.wq.lock, flags);
+	return nr;
+}
+
+/* Worker 0 has the lock. Workers 1 to 3 sleep for it as readers, and behind them 4 as a writer. */
+static void downgrade(struct worker *worker)
+{
+	if (worker->id == 0) {
+		rw_mutex_lock_write(&rw_mutex);
+		EXPECT(becomes(nr_sleepers() == 4));
+		rw_mutex_downgrade(&rw_mutex);
+		EXPECT(becomes(atomic_read(&nr_reading) == 3));
+		EXPECT_EQ(READ_ONCE(plain_count), 0);
+		rw_mutex_unlock_read(&rw_mutex);
+	} else if (worker->id == 4) {
+		EXPECT(becomes(nr_sleepers() == 3));
+		rw_mutex_lock_write(&rw_mutex);
+		WRITE_ONCE(plain_count, 1);
+		rw_mutex_unlock_write(&rw_mutex);
+	} else {
+		EXPECT(becomes(READ_ONCE(rw_mutex.holders) == RW_MUTEX_WRITER));
+		rw_mutex_lock_read(&rw_mutex);
+		atomic_inc(&nr_reading);
+		rw_mutex_unlock_read(&rw_mutex);
+	}
+}
+
+SELFTEST(sched, downgraded_rw_mutex_lets_readers_in)
+{
+	rw_mutex_init(&rw_mutex);
+	plain_count = 0;
+	atomic_set(&nr_reading, 0);
+	ASSERT(run_crew(&crew, 5, downgrade));
+	EXPECT_EQ(plain_count, 1);
 }
 
 static DEFINE_SPINLOCK(spinlock);

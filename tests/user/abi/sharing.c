@@ -514,6 +514,7 @@ static void test_discarding(void)
 	for (int i = 0; i < 8; i++)
 		CHECK(write(fd, bytes, sizeof(bytes)) == PAGE);
 	target = map(NULL, 8, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd);
+	nr_arrived = 0;
 	run_spinners(discard);
 	CHECK(!madvise(target, 8 * PAGE, MADV_DONTNEED));
 	run_spinners(discard_and_agree);
@@ -524,10 +525,79 @@ static void test_discarding(void)
 	close(fd);
 }
 
+/* Maps pages where others have just unmapped theirs, and unmaps them in up to three parts. */
+static void *map_and_unmap(void *number)
+{
+	char own = (char)('a' + (long)number);
+	int nr_wrong = 0;
+
+	for (int i = 0; i < NR_ROUNDS; i++) {
+		int nr = 1 + i % 5, first = i % nr, end = first + 1 + i % 3 % (nr - first);
+		volatile char *at = map_private(nr);
+
+		for (int page = 0; page < nr; page++) {
+			nr_wrong += at[page * PAGE] != 0;
+			at[page * PAGE] = own;
+		}
+		for (int page = 0; page < nr; page++)
+			nr_wrong += at[page * PAGE] != own;
+		munmap((void *)(at + first * PAGE), (end - first) * PAGE);
+		nr_wrong += first && at[0] != own;
+		nr_wrong += end < nr && at[end * PAGE] != own;
+		if (first)
+			munmap((void *)at, first * PAGE);
+		if (end < nr)
+			munmap((void *)(at + end * PAGE), (nr - end) * PAGE);
+	}
+	CHECK(nr_wrong == 0);
+	return NULL;
+}
+
+/* One thread maps a page, mostly where the last one was. All read it, and another one unmaps it. */
+static void *unmap_and_agree(void *number)
+{
+	int nr_met = 0, nr_wrong = 0;
+	long own = (long)number;
+
+	for (int i = 0; i < NR_ROUNDS; i++) {
+		char byte = (char)(1 + i % 100);
+
+		if (own == i % NR_SPINNERS) {
+			target = map_private(1);
+			*target = byte;
+		}
+		meet(&nr_met);
+		nr_wrong += *(volatile char *)target != byte;
+		meet(&nr_met);
+		if (own == i / 2 % NR_SPINNERS)
+			nr_wrong += munmap(target, PAGE) != 0;
+		meet(&nr_met);
+	}
+	CHECK(nr_wrong == 0);
+	return NULL;
+}
+
+static void test_unmapping(void)
+{
+	run_spinners(map_and_unmap);
+	nr_arrived = 0;
+	run_spinners(unmap_and_agree);
+}
+
 static const struct test tests[] = {
-	TEST(anonymous),   TEST(futex), TEST(pthread_shared), TEST(posix_names), TEST(file),
-	TEST(file_rights), TEST(cut),	TEST(mremap),	      TEST(under_feet),	 TEST(changing),
-	TEST(discarding),  { 0 },
+	TEST(anonymous),
+	TEST(futex),
+	TEST(pthread_shared),
+	TEST(posix_names),
+	TEST(file),
+	TEST(file_rights),
+	TEST(cut),
+	TEST(mremap),
+	TEST(under_feet),
+	TEST(changing),
+	TEST(discarding),
+	TEST(unmapping),
+	{ 0 },
 };
 
 int main(int argc, char **argv)
