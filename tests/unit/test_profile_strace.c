@@ -309,12 +309,14 @@ static void test_out_of_memory_at_fold(void **state)
 
 	/* The second table to be added needs room in the first. */
 	start_task(&task, &proc);
+	start_task(&second, &proc);
 	host_fail_alloc = 0;
-	host_current = &task;
+	host_current = &second;
 	for (u64 nr = 0; nr < 4 * FIRST_ROWS; nr++)
 		host_call(100 + nr, 1, 0);
 	host_fail_alloc = 1;
 	exit_task(&task);
+	exit_task(&second);
 	assert_int_equal(nr_calls(), 6 * FIRST_ROWS + 1);
 	assert_true(entry_of(STRACE_SPARE_NR)->nr_calls > 0);
 }

@@ -113,31 +113,53 @@ static const struct profile_syscall_table *run_thread(bool has_rows)
 	return table;
 }
 
-/*
- * A thread gets the table of one that has ended, with its rows, but without its counts. The first
- * table to be left becomes that of the process.
- */
+/* The first table that is left becomes that of the process. The next thread goes on with it. */
 static void test_table_of_an_ended_thread(void **state)
 {
-	const struct profile_syscall_table *table;
+	const struct profile_syscall_table *table = run_thread(false);
 
-	run_thread(false);
-	table = run_thread(false);
 	assert_ptr_equal(run_thread(true), table);
-	expect(2, 3, 3, 300, 0);
-	assert_int_equal(nr_errors_of(2, ENOENT), 3);
+	expect(2, 2, 2, 200, 0);
+	assert_int_equal(nr_errors_of(2, ENOENT), 2);
 	assert_int_equal(entry_of(2)->max_ns, 100);
 	/* While counting is off, a thread begins without rows. */
 	strace_switch(false);
 	run_thread(false);
 	strace_switch(true);
 	assert_ptr_equal(run_thread(true), table);
-	expect(2, 4, 4, 400, 0);
-	/* A reset frees such tables. */
+	expect(2, 3, 3, 300, 0);
+	/* A reset leaves the table without rows. */
 	strace_reset();
-	table = run_thread(false);
+	assert_ptr_equal(run_thread(false), table);
 	assert_ptr_equal(run_thread(true), table);
 	expect(2, 2, 2, 200, 0);
+}
+
+/*
+ * Of threads that run at once, one has the table of the process. Another one gets the table of one
+ * that has ended, with its rows, but without its counts.
+ */
+static void test_table_of_an_ended_thread_beside_others(void **state)
+{
+	const struct profile_syscall_table *table;
+	struct task first;
+
+	run_thread(false);
+	start_task(&first, &proc);
+	run_thread(false);
+	table = first.profile.strace.calls.table;
+	exit_task(&first);
+	start_task(&first, &proc);
+	assert_ptr_equal(run_thread(true), table);
+	expect(2, 3, 3, 300, 0);
+	assert_int_equal(nr_errors_of(2, ENOENT), 3);
+	exit_task(&first);
+	/* A reset frees such tables. */
+	strace_reset();
+	start_task(&first, &proc);
+	run_thread(false);
+	exit_task(&first);
+	expect(2, 1, 1, 100, 0);
 }
 
 /* A new program gets the table of a process that is gone, and the execve is its first call. */
@@ -177,12 +199,14 @@ static void test_table_with_unknown_calls(void **state)
 {
 	run_thread(false);
 	for (int i = 0; i < 2; i++) {
-		struct task other;
+		struct task first, other;
 
+		start_task(&first, &proc);
 		start_task(&other, &proc);
 		assert_ptr_equal(other.profile.strace.index, strace_no_rows);
 		host_current = &other;
 		host_call(700, 1, 0);
+		exit_task(&first);
 		exit_task(&other);
 		host_current = &task;
 	}
@@ -304,6 +328,7 @@ int main(void)
 		TEST(test_call_above_the_longest),
 		TEST(test_errors_by_number),
 		TEST(test_table_of_an_ended_thread),
+		TEST(test_table_of_an_ended_thread_beside_others),
 		TEST(test_table_of_a_gone_process),
 		TEST(test_table_with_unknown_calls),
 		TEST(test_same_error),

@@ -140,6 +140,20 @@ static void make_thread(void)
 	start_task(&young_task, &procs[1]);
 }
 
+/* The new thread goes on with the table of the one that has exited. */
+static void replace_one(void)
+{
+	exit_one();
+	make_thread();
+}
+
+static void replace_and_exit(void)
+{
+	replace_one();
+	exit_task(&young_task);
+	has_young_task = false;
+}
+
 static void make_process(void)
 {
 	has_young = true;
@@ -149,8 +163,8 @@ static void make_process(void)
 }
 
 static void (*const events[])(void) = {
-	exit_one,   release_one,  exec_one,	  make_thread,	    make_process,
-	wait_older, wait_younger, wait_and_reset, wait_and_release,
+	exit_one,     release_one, exec_one,	 make_thread,	 replace_one,	   replace_and_exit,
+	make_process, wait_older,  wait_younger, wait_and_reset, wait_and_release,
 };
 
 /* Runs fn with each event at each time that fn takes the lock. */

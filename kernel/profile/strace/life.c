@@ -28,6 +28,23 @@ void strace_process_init(struct profile_process *pp)
 	count_fork(pp);
 }
 
+/*
+ * Returns the table of the process's threads that have exited, if there is one, or a spare one. So
+ * nothing has to be added up where threads come one after the other. A report that has read the
+ * sums of the process has read that table.
+ */
+static struct profile_syscall_table *take_table(struct profile_task *pt)
+{
+	struct profile_syscall_sum *exited = &pt->process->strace.exited;
+	struct profile_syscall_table *table = exited->table;
+
+	if (!table)
+		return strace_table_take_spare();
+	exited->table = NULL;
+	strace_skip_task(pt);
+	return table;
+}
+
 void strace_task_init(os_task_t *task)
 {
 	struct profile_task *pt = os_task_profile(task);
@@ -39,7 +56,7 @@ void strace_task_init(os_task_t *task)
 	strace_catch_up_process(pp);
 	pt->strace.nr_resets = pp->strace.nr_resets;
 	pp->strace.nr_accumulated_threads++;
-	pt->strace.calls.table = strace_table_take_spare();
+	pt->strace.calls.table = take_table(pt);
 	strace_use_table(pt);
 }
 

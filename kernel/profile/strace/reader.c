@@ -161,6 +161,13 @@ void strace_read_task(struct profile_task *pt)
 		reader.row = 0; /* the walk goes on with the next thread, from its first row */
 }
 
+void strace_skip_task(struct profile_task *pt)
+{
+	os_assert_held(&lists_lock);
+	if (pt->process == reader.process)
+		pt->strace.reading = reader.number;
+}
+
 void strace_read_process(struct profile_process *pp)
 {
 	os_assert_held(&lists_lock);

@@ -379,6 +379,8 @@ void strace_end_restarts(struct profile_task *pt);
  * counters move elsewhere. lists_lock is held.
  */
 void strace_read_task(struct profile_task *pt);
+/* Lets a report that has read the sums of the process leave out a new thread. */
+void strace_skip_task(struct profile_task *pt);
 void strace_read_process(struct profile_process *pp);
 void strace_read_children(struct profile_process *pp);
 

@@ -6,7 +6,9 @@
  * call has a row. The first 64 numbers beyond index[] have one each, all others share one. A call
  * for whose row there is no memory is counted in the spare row, which is not in the table.
  *
- * A table that is not used any more becomes that of a new thread or program, with its rows.
+ * A new thread goes on with the table of threads of its process that have exited, if another one
+ * has not got it. A table that is not used any more becomes that of a new thread or program, with
+ * its rows.
  *
  * Errors are counted in a hash, by row and error number. An error can only be in two buckets of
  * four slots each, so the cost of a failing call does not grow with the number of different errors.
