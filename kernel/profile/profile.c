@@ -352,6 +352,7 @@ void profile_task_exit(os_task_t *task)
 	unsigned long flags;
 
 	begin_exit();
+	CALL_ALL(task_exit_begin, pt);
 	flags = os_lock(&lists_lock);
 	CALL_ALL(task_exit, pt);
 	if (pt->process)

@@ -97,6 +97,8 @@ struct profiler {
 	void (*process_release)(struct profile_process *pp);
 	void (*task_init)(os_task_t *task);
 	void (*task_exit)(struct profile_task *pt);
+	/* Before task_exit of all profilers, without lists_lock: a walk finds the thread later. */
+	void (*task_exit_begin)(struct profile_task *pt);
 	/* After task_exit of all profilers. Process context. */
 	void (*task_ended)(struct profile_task *pt);
 	/* The report of the process has been printed. Process context. */

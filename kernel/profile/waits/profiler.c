@@ -175,7 +175,7 @@ PROFILER(waits) = {
 	.unpin = waits_unpin,
 	.process_ended = waits_note_process,
 	.task_init = task_begin,
-	.task_exit = task_end,
+	.task_exit_begin = task_end,
 	.files = PROFILER_FILES(files),
 	.process_files = PROFILER_FILES(process_files),
 };
