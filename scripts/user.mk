@@ -69,7 +69,8 @@ $(BUILD)/operations.cpio: scripts/mkinitramfs $(BUILD)/user/operations
 
 # The programs that run with the plugin of tests/accuracy/. It makes unpacking expensive, so the
 # image has no others.
-$(BUILD)/accuracy.cpio: scripts/mkinitramfs $(addprefix $(BUILD)/user/,accuracy crowd offcpu owners)
+accuracy-programs := $(addprefix $(BUILD)/user/,accuracy crowd herds offcpu owners)
+$(BUILD)/accuracy.cpio: scripts/mkinitramfs $(accuracy-programs)
 	$(call say,CPIO   ,$@)
 	$(Q)$< -o $@ $(call cpio-files,$^) --dir /tmp
 

@@ -63,13 +63,13 @@ static inline void list_splice(struct list_head *from, struct list_head *to)
 	list_del(from);
 }
 
-/* Moves all nodes of a list to the front of another one. */
-static inline void list_prepend(struct list_head *from, struct list_head *to)
+/* Moves all nodes of a list to the end of another one. */
+static inline void list_append(struct list_head *from, struct list_head *to)
 {
-	from->prev->next = to->next;
-	to->next->prev = from->prev;
-	WRITE_ONCE(to->next, from->next);
-	from->next->prev = to;
+	from->next->prev = to->prev;
+	WRITE_ONCE(to->prev->next, from->next);
+	to->prev = from->prev;
+	from->prev->next = to;
 	list_init(from);
 }
 

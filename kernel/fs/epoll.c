@@ -47,6 +47,7 @@ struct epoll {
 	struct list_head ready;		     /* guarded by ready_lock */
 	struct wait_queue wait;		     /* sleepers in epoll_wait(); each wake-up wakes one */
 	struct wait_queue poll_wait;	     /* threads and epolls that poll this one */
+	struct wake_timer poll_wake;	     /* wakes these */
 	unsigned int generation, nr_chained; /* guarded by graph_lock: see longest_chain() */
 };
 
@@ -132,7 +133,7 @@ static bool watch_woken(struct callback_waiter *waiter)
 	if (!is_enabled(watch) || !add_ready(watch))
 		return false;
 	has_woken = wake_up_one(&watch->epoll->wait);
-	wake_up_all_nested(&watch->epoll->poll_wait);
+	wake_up_in_steps_nested(&watch->epoll->poll_wake);
 	return has_woken;
 }
 
@@ -153,7 +154,7 @@ static void add_waiter(struct poll_table *table, struct wait_queue *wq)
 	if (entry->wq && entry->wq != wq)
 		wait_queue_remove(entry->wq, &entry->waiter.waiter);
 	entry->wq = wq;
-	entry->waiter.exclusive = watch->events & EPOLLEXCLUSIVE;
+	entry->waiter.waiter.exclusive = watch->events & EPOLLEXCLUSIVE;
 	wait_queue_add_callback(wq, &entry->waiter);
 }
 
@@ -387,7 +388,7 @@ static void update_watch(struct watch *watch, const struct epoll_event *event)
 	if (!poll_watch(watch) || !add_ready(watch))
 		return;
 	wake_up_one(&epoll->wait);
-	wake_up_all(&epoll->poll_wait);
+	wake_up_in_steps(&epoll->poll_wake, true);
 }
 
 int epoll_add(struct epoll *epoll, struct file *file, int fd, const struct epoll_event *event)
@@ -466,7 +467,7 @@ int epoll_sleep(struct epoll *epoll, u64 deadline_ns)
 {
 	u64 now;
 
-	return WAIT_EVENT(&epoll->wait, !list_empty(&epoll->ready), TASK_INTERRUPTIBLE,
+	return WAIT_EVENT(&epoll->wait, false, !list_empty(&epoll->ready), TASK_INTERRUPTIBLE,
 			  (now = clock_monotonic_ns()) >= deadline_ns || task_interrupted(current),
 			  now >= deadline_ns ? -ETIMEDOUT : -EINTR,
 			  schedule_timeout_ns(deadline_ns - now));
@@ -483,6 +484,7 @@ static void epoll_release(struct file *file)
 	mutex_unlock(&epoll->lock);
 	mutex_unlock(&graph_lock);
 	fd_tree_free(&epoll->watches);
+	wake_timer_end(&epoll->poll_wake);
 	kfree(epoll);
 }
 
@@ -513,6 +515,7 @@ struct file *epoll_make_file(void)
 	list_init(&epoll->ready);
 	wait_queue_init_at(&epoll->wait, "epoll", LOCK_PLACE("epoll->wait"));
 	wait_queue_init_at(&epoll->poll_wait, "epoll", LOCK_PLACE("epoll->poll_wait"));
+	wake_timer_init(&epoll->poll_wake, &epoll->poll_wait);
 	file = file_alloc_anon("anon_inode:[eventpoll]", 0600, &epoll_ops, epoll, O_RDWR);
 	if (!file)
 		kfree(epoll);

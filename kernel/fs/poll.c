@@ -69,7 +69,7 @@ static void add_waiter(struct poll_table *table, struct wait_queue *wq)
 		call->no_memory = true;
 		return;
 	}
-	list_init(&entry->waiter.node);
+	entry->waiter = (struct waiter)WAITER_INIT(entry->waiter, false);
 	entry->wq = wq;
 	wait_queue_add(wq, &entry->waiter);
 }

@@ -29,6 +29,7 @@ struct timerfd {
 	struct timer timer;
 	bool expired; /* and not read since: the timer is stopped */
 	struct wait_queue read_wait;
+	struct wake_timer read_wake;
 };
 
 static const struct file_ops timerfd_ops;
@@ -38,7 +39,7 @@ static void expire_timerfd(struct timer *timer)
 	struct timerfd *tfd = container_of(timer, struct timerfd, timer);
 
 	WRITE_ONCE(tfd->expired, true);
-	wake_up(&tfd->read_wait);
+	wake_up_in_steps(&tfd->read_wake, false);
 }
 
 /* Stops the timer. Its handler may still be about to wake readers. */
@@ -104,6 +105,7 @@ static void timerfd_release(struct file *file)
 	struct timerfd *tfd = file->private;
 
 	timer_cancel(&tfd->timer);
+	wake_timer_end(&tfd->read_wake);
 	kfree(tfd);
 }
 
@@ -134,6 +136,7 @@ SYSCALL_DEFINE2(timerfd_create, int, clock, u32, flags)
 	tfd->clock = clock;
 	timer_setup(&tfd->timer, expire_timerfd);
 	wait_queue_init_at(&tfd->read_wait, "timerfd", LOCK_PLACE("timerfd->read_wait"));
+	wake_timer_init(&tfd->read_wake, &tfd->read_wait);
 	file = file_alloc_anon("anon_inode:[timerfd]", 0600, &timerfd_ops, tfd,
 			       O_RDWR | (flags & O_NONBLOCK));
 	if (!file) {

@@ -30,11 +30,14 @@ static atomic_t nr_queued = ATOMIC_INIT(0);
 #define NR_ARRIVALS 64
 
 static struct wait_queue arrivals[NR_ARRIVALS];
+static struct wake_timer announcers[NR_ARRIVALS];
 
 void signal_init(void)
 {
-	for (int i = 0; i < NR_ARRIVALS; i++)
+	for (int i = 0; i < NR_ARRIVALS; i++) {
 		wait_queue_init_at(&arrivals[i], "signalfd", LOCK_PLACE("signal_arrivals"));
+		wake_timer_init(&announcers[i], &arrivals[i]);
+	}
 }
 
 static struct wait_queue *arrivals_of(struct process *proc)
@@ -243,7 +246,7 @@ static void announce(struct process *proc)
 
 	ASSERT_HELD(&proc->lock);
 	if (unlikely(!list_empty(&queue->waiters)))
-		wake_up_all(queue);
+		wake_up_in_steps(&announcers[queue - arrivals], true);
 }
 
 bool signal_is_pending(const struct sigpending *pending, int sig)

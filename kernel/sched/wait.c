@@ -2,7 +2,8 @@
 /*
  * Wait queues. A waiter is on its task's stack. A waker removes it from the queue and wakes the
  * task with the queue's lock held. finish_wait() always takes that lock, so the waiter's stack
- * frame stays valid until the waker has finished.
+ * frame stays valid until the waker has finished. A waker with interrupts off leaves many waiters
+ * to a timer, whose interrupts wake some each.
  */
 
 #include <lego/wait.h>
@@ -10,6 +11,7 @@
 #include <lego/assert.h>
 #include <lego/atomic.h>
 #include <lego/sched.h>
+#include <lego/time.h>
 
 #define WAKE_STEP 32 /* waiters that are woken with interrupts off */
 
@@ -20,6 +22,20 @@ void wait_queue_reset(struct wait_queue *wq, const char *name)
 	list_init(&wq->waiters);
 }
 
+/* Exclusive waiters come last, so that a wake-up that has woken one of them is done. */
+static __always_inline void queue_waiter(struct wait_queue *wq, struct waiter *waiter)
+{
+	struct list_head *waiters = &wq->waiters;
+
+	if (!list_empty(&waiter->node))
+		return;
+	if (unlikely(!list_empty(waiters) && !waiter->exclusive &&
+		     list_last_entry(waiters, struct waiter, node)->exclusive))
+		list_add(&waiter->node, waiters);
+	else
+		list_add_tail(&waiter->node, waiters);
+}
+
 void prepare_wait(struct wait_queue *wq, struct waiter *waiter, int state)
 {
 	unsigned long flags;
@@ -27,8 +43,7 @@ void prepare_wait(struct wait_queue *wq, struct waiter *waiter, int state)
 	might_sleep();
 	flags = spin_lock_irqsave(&wq->lock);
 	waiter->task = current;
-	if (list_empty(&waiter->node))
-		list_add_tail(&waiter->node, &wq->waiters);
+	queue_waiter(wq, waiter);
 	task_waits_for(wq->name, 0);
 	/* Full barrier: the state is visible before the caller reads its condition. */
 	(void)xchg(&current->state, state);
@@ -51,8 +66,7 @@ static void add_waiter(struct wait_queue *wq, struct waiter *waiter, struct task
 	unsigned long flags = spin_lock_irqsave(&wq->lock);
 
 	waiter->task = task;
-	if (list_empty(&waiter->node))
-		list_add_tail(&waiter->node, &wq->waiters);
+	queue_waiter(wq, waiter);
 	spin_unlock_irqrestore(&wq->lock, flags);
 }
 
@@ -75,63 +89,67 @@ void wait_queue_remove(struct wait_queue *wq, struct waiter *waiter)
 	spin_unlock_irqrestore(&wq->lock, flags);
 }
 
-static noinline bool call_back(struct callback_waiter *waiter)
+static noinline bool call_back(struct waiter *waiter)
 {
-	return waiter->woken(waiter);
+	struct callback_waiter *callback = container_of(waiter, struct callback_waiter, waiter);
+
+	return callback->woken(callback);
 }
 
-static struct callback_waiter *callback_of(struct waiter *waiter)
+/* Wakes the waiter. Returns whether that was an exclusive one that woke a task. */
+static bool wake_waiter(struct waiter *waiter)
 {
-	return container_of(waiter, struct callback_waiter, waiter);
-}
-
-static bool is_exclusive(struct waiter *waiter)
-{
-	return !waiter->task && callback_of(waiter)->exclusive;
-}
-
-/* Wakes the first waiter. Returns whether that was an exclusive one that woke a task. */
-static bool wake_first(struct list_head *waiters)
-{
-	struct waiter *waiter = list_first_entry(waiters, struct waiter, node);
-	bool exclusive;
+	bool exclusive = waiter->exclusive;
 
 	list_del(&waiter->node);
-	if (likely(waiter->task)) {
-		task_wake(waiter->task);
-		return false;
-	}
-	exclusive = is_exclusive(waiter);
-	return call_back(callback_of(waiter)) && exclusive;
+	if (unlikely(!waiter->task))
+		return call_back(waiter) && exclusive;
+	task_wake(waiter->task);
+	return exclusive;
+}
+
+static struct waiter *first_of(const struct list_head *waiters)
+{
+	return list_first_entry(waiters, struct waiter, node);
+}
+
+/* Returns whether a waiter must be woken. If keeps, the exclusive ones stay. */
+static bool has_more(const struct list_head *waiters, bool keeps)
+{
+	return !list_empty(waiters) && !(keeps && first_of(waiters)->exclusive);
 }
 
 /*
- * Wakes many waiters in steps. They are on lists of their own meanwhile, so that new waiters do not
- * prolong this. They may leave those as they would leave the queue, with the queue's lock held. If
- * keeps, exclusive waiters stay queued.
+ * Wakes up to nr waiters of a list that was the queue's. If it returns true, there are more, else
+ * those that stay are back in the queue.
+ */
+static bool wake_some(struct wait_queue *wq, struct list_head *waiters, unsigned int nr, bool all,
+		      bool *keeps)
+{
+	ASSERT_HELD(&wq->lock);
+	while (has_more(waiters, *keeps)) {
+		if (!nr--)
+			return true;
+		*keeps |= wake_waiter(first_of(waiters)) && !all;
+	}
+	list_append(waiters, &wq->waiters);
+	return false;
+}
+
+/*
+ * Wakes many waiters in steps. They are on a list of their own meanwhile, so that new waiters do
+ * not prolong this. They may leave it as they would leave the queue, with the queue's lock held.
  */
 static noinline void wake_many(struct wait_queue *wq, unsigned long flags, bool all, bool keeps)
 {
 	unsigned int step = irqs_disabled_flags(flags) ? ~0u : WAKE_STEP;
-	struct list_head waiters, kept = LIST_HEAD_INIT(kept);
+	struct list_head waiters;
 
-	ASSERT_HELD(&wq->lock);
 	list_splice(&wq->waiters, &waiters);
-	for (unsigned int nr = 1; !list_empty(&waiters); nr++) {
-		struct waiter *first = list_first_entry(&waiters, struct waiter, node);
-
-		if (keeps && is_exclusive(first)) {
-			list_del(&first->node);
-			list_add_tail(&first->node, &kept);
-		} else {
-			keeps |= wake_first(&waiters) && !all;
-		}
-		if (nr % step == 0) {
-			spin_unlock_irqrestore(&wq->lock, flags);
-			flags = spin_lock_irqsave(&wq->lock);
-		}
+	while (wake_some(wq, &waiters, step, all, &keeps)) {
+		spin_unlock_irqrestore(&wq->lock, flags);
+		flags = spin_lock_irqsave(&wq->lock);
 	}
-	list_prepend(&kept, &wq->waiters);
 	spin_unlock_irqrestore(&wq->lock, flags);
 }
 
@@ -141,8 +159,8 @@ static __always_inline void wake(struct wait_queue *wq, bool all)
 	bool keeps = false;
 
 	if (!list_empty(&wq->waiters))
-		keeps = wake_first(&wq->waiters) && !all;
-	if (unlikely(!list_empty(&wq->waiters)))
+		keeps = wake_waiter(first_of(&wq->waiters)) && !all;
+	if (unlikely(has_more(&wq->waiters, keeps)))
 		wake_many(wq, flags, all, keeps);
 	else
 		spin_unlock_irqrestore(&wq->lock, flags);
@@ -158,22 +176,84 @@ void wake_up_all(struct wait_queue *wq)
 	wake(wq, true);
 }
 
-void wake_up_all_nested(struct wait_queue *wq)
-{
-	ASSERT_IRQS_OFF();
-	spin_lock_ordered(&wq->lock);
-	while (!list_empty(&wq->waiters))
-		wake_first(&wq->waiters);
-	spin_unlock(&wq->lock);
-}
-
 bool wake_up_one(struct wait_queue *wq)
 {
 	unsigned long flags = spin_lock_irqsave(&wq->lock);
 	bool any = !list_empty(&wq->waiters);
 
 	if (any)
-		wake_first(&wq->waiters);
+		wake_waiter(first_of(&wq->waiters));
 	spin_unlock_irqrestore(&wq->lock, flags);
 	return any;
+}
+
+void wake_up_exclusive(struct wait_queue *wq)
+{
+	unsigned long flags = spin_lock_irqsave(&wq->lock);
+	struct waiter *last;
+
+	do {
+		last = list_last_entry(&wq->waiters, struct waiter, node);
+	} while (!list_empty(&wq->waiters) && last->exclusive && !wake_waiter(last));
+	spin_unlock_irqrestore(&wq->lock, flags);
+}
+
+void wake_timer_expired(struct timer *timer)
+{
+	struct wake_timer *wake = container_of(timer, struct wake_timer, timer);
+	unsigned long flags = spin_lock_irqsave(&wake->wq->lock);
+
+	wake->runs = wake_some(wake->wq, &wake->rest, WAKE_STEP, wake->all, &wake->keeps);
+	if (wake->runs)
+		timer_start(timer, clock_monotonic_ns());
+	spin_unlock_irqrestore(&wake->wq->lock, flags);
+}
+
+void wake_timer_init(struct wake_timer *wake, struct wait_queue *wq)
+{
+	*wake = (struct wake_timer){ .wq = wq };
+	list_init(&wake->rest);
+	timer_setup(&wake->timer, wake_timer_expired);
+}
+
+void wake_timer_end(struct wake_timer *wake)
+{
+	timer_cancel_everywhere(&wake->timer);
+	DEBUG_ASSERT(list_empty(&wake->rest));
+}
+
+/* If some waiters are left from an earlier call, all are woken. */
+static void wake_in_steps(struct wake_timer *wake, bool all)
+{
+	struct list_head *waiters = &wake->wq->waiters;
+	bool keeps;
+
+	ASSERT_HELD(&wake->wq->lock);
+	if (list_empty(waiters))
+		return;
+	keeps = wake_waiter(first_of(waiters)) && !all;
+	if (likely(!has_more(waiters, keeps)))
+		return;
+	list_append(waiters, &wake->rest);
+	wake->all = all || wake->runs;
+	wake->keeps = keeps && !wake->runs;
+	if (!wake->runs)
+		timer_start(&wake->timer, clock_monotonic_ns());
+	wake->runs = true;
+}
+
+void wake_up_in_steps(struct wake_timer *wake, bool all)
+{
+	unsigned long flags = spin_lock_irqsave(&wake->wq->lock);
+
+	wake_in_steps(wake, all);
+	spin_unlock_irqrestore(&wake->wq->lock, flags);
+}
+
+void wake_up_in_steps_nested(struct wake_timer *wake)
+{
+	ASSERT_IRQS_OFF();
+	spin_lock_ordered(&wake->wq->lock);
+	wake_in_steps(wake, true);
+	spin_unlock(&wake->wq->lock);
 }

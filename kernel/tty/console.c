@@ -44,6 +44,7 @@ static int owner = -1; /* CPU inside the lock */
 static bool lock_busted;
 
 struct wait_queue console_room_wait = WAIT_QUEUE_INIT(console_room_wait);
+static struct wake_timer room_wake = WAKE_TIMER_INIT(room_wake, console_room_wait);
 
 static int set_wait(const char *value)
 {
@@ -305,5 +306,5 @@ void console_transmit(void)
 	if (!n && has_lost)
 		printk_say_loss();
 	if (n <= CONSOLE_QUEUE_BYTES / 2)
-		wake_up_all(&console_room_wait);
+		wake_up_in_steps(&room_wake, true);
 }

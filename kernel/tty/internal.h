@@ -31,6 +31,7 @@ struct tty {
 
 	struct wait_queue read_wait;  /* woken when there is something to read */
 	struct wait_queue write_wait; /* woken when input or settings may let writers continue */
+	struct wake_timer read_wake, write_wake;
 
 	/*
 	 * Guarded by process_tree_lock, as is process->tty. Read without the lock where an old

@@ -31,6 +31,8 @@ struct tty console_tty = {
 	.lock = SPINLOCK_INIT,
 	.read_wait = WAIT_QUEUE_INIT(console_tty.read_wait),
 	.write_wait = WAIT_QUEUE_INIT(console_tty.write_wait),
+	.read_wake = WAKE_TIMER_INIT(console_tty.read_wake, console_tty.read_wait),
+	.write_wake = WAKE_TIMER_INIT(console_tty.write_wake, console_tty.write_wait),
 };
 
 /* Echo to be queued; guarded by console_tty.lock. */
@@ -126,9 +128,9 @@ void tty_send_signals(struct tty *tty, u64 signals)
 void tty_wake(struct tty *tty)
 {
 	if (ldisc_readable(&tty->ldisc, 1))
-		wake_up(&tty->read_wait);
+		wake_up_in_steps(&tty->read_wake, false);
 	if (!tty->ldisc.stopped && !tty->output_off)
-		wake_up(&tty->write_wait);
+		wake_up_in_steps(&tty->write_wake, false);
 }
 
 static void defer_byte(struct tty *tty, u8 byte)
@@ -192,7 +194,7 @@ static void get_wait(struct tty *tty, struct ldisc_wait *wait)
 /* Waits for input. Returns 0 when there is some or *left_ns have passed. */
 static int wait_for_input(struct tty *tty, u64 *left_ns)
 {
-	return WAIT_EVENT(&tty->read_wait, ldisc_readable(&tty->ldisc, 1) || !*left_ns,
+	return WAIT_EVENT(&tty->read_wait, false, ldisc_readable(&tty->ldisc, 1) || !*left_ns,
 			  TASK_INTERRUPTIBLE, task_interrupted(current), -ERESTARTSYS,
 			  *left_ns = schedule_timeout_ns(*left_ns));
 }

@@ -42,7 +42,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FRAME_SLOTS (1u << 21)
+#define FRAME_SLOTS (1u << 23)
 
 /* A word on a kernel stack: a return address, or the rip of an interrupt frame. */
 struct frame {

@@ -39,17 +39,29 @@ CASES = [(crowd, how) for how in ("files", "keys", "calls") for crowd in ("threa
 
 @pytest.mark.parametrize("crowd, how", [*CASES, ("waiters", "calls"), ("parents", "calls")])
 def test_stretches_with_interrupts_off(builds, crowd, how):
-    builds.tools("truth.so")
     talk = {"talk": press_keys} if how == "keys" else {}
-    append = "profile.source=nmi profile.hz=100 profile.on_exit=none"
     nr = NR_CALLS if how == "calls" else 1000
-    append += f" init=/bin/crowd -- {crowd} {nr} {how if how != 'files' else ''}"
+    check_stretches(builds, "crowd", f"{crowd} {nr} {how if how != 'files' else ''}", **talk)
+
+
+HERDS = "timerfd_read timerfd_poll epoll_wait epoll_poll epolls epolls_exclusive"
+
+
+def test_wake_ups_of_many(builds):
+    """Threads that all wait for the same event."""
+    check_stretches(builds, "herds", f"{NR_CALLS} {HERDS}")
+
+
+def check_stretches(builds, program, words, **talk):
+    builds.tools("truth.so")
+    append = "profile.source=nmi profile.hz=100 profile.on_exit=none"
+    append += f" init=/bin/{program} -- {words}"
     # The program switches points on when all threads sleep, and sampling off when it is done.
     window = ("points_begin", "source_apply")
     image = builds.initrd("accuracy.cpio")
     options = {"window": window, "timeout": TIMEOUT_S, "mem": "4G", **talk}
     counted, result = truth.observe(builds.kernel(), image, "nmi", append, **options)
-    assert "PASS: crowd" in result.log
+    assert f"PASS: {program}" in result.log
     shown = "\n".join(f"{s.nr} {' '.join(s.chain[-6:])}" for s in counted.stretches[:12])
     assert counted.stretches[0].nr <= LIMIT, shown
     assert counted.stretches[0].nr > 100, "the plugin has found no stretch with interrupts off"

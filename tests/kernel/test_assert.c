@@ -120,7 +120,7 @@ SELFTEST(assert, run_queue)
 SELFTEST(assert, waiter_of_another_task)
 {
 	static struct task other;
-	struct waiter waiter = WAITER_INIT(waiter);
+	struct waiter waiter = WAITER_INIT(waiter, false);
 	struct wait_queue wq;
 
 	wait_queue_init(&wq);

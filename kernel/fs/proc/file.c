@@ -30,12 +30,13 @@ struct open_text {
 	bool has_been_read;
 	bool has_ended;
 	struct wait_queue poll_wait;
+	struct wake_timer poll_wake;
 	struct timer timer; /* wakes pollers, so that they look again */
 };
 
 static void wake_pollers(struct timer *timer)
 {
-	wake_up_all(&container_of(timer, struct open_text, timer)->poll_wait);
+	wake_up_in_steps(&container_of(timer, struct open_text, timer)->poll_wake, true);
 }
 
 /*
@@ -100,6 +101,7 @@ static int proc_open(struct file *file)
 	}
 	mutex_init(&open->lock);
 	wait_queue_init(&open->poll_wait);
+	wake_timer_init(&open->poll_wake, &open->poll_wait);
 	timer_setup(&open->timer, wake_pollers);
 	file->private = open;
 	return 0;
@@ -120,6 +122,7 @@ static void proc_release(struct file *file)
 	if (what->release_arg && file_may_write(file))
 		what->release_arg(what->arg);
 	timer_cancel(&open->timer);
+	wake_timer_end(&open->poll_wake);
 	text_free(&open->text);
 	kfree(open);
 }
