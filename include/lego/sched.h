@@ -150,6 +150,7 @@ struct process {
 	u64 thread_signals;	   /* signals that may be pending for single threads */
 	u64 nr_thread_signals;	   /* how often one became so */
 	u64 blocked_by_all;	   /* signals that no thread takes; there may be others */
+	struct signal_search search;
 	struct signal_counts signal_counts;
 	struct group_account group;
 	struct fault_counts exited_faults; /* of threads that are gone */

@@ -8,6 +8,7 @@
  */
 
 #include <lego/list.h>
+#include <lego/timer.h>
 #include <lego/types.h>
 
 struct process;
@@ -162,9 +163,23 @@ struct kernel_sigaltstack {
 /* The pending signals of a process or a thread. Guarded by proc->lock. */
 struct sigpending {
 	u64 set;
-	struct list_head queue; /* struct signal_entry: one of a standard signal, all of others */
+	/* struct signal_entry: one of each standard signal, then all of others. */
+	struct list_head queue;
+	/*
+	 * How often stop signals, and SIGCONT, were discarded for all threads; of a thread: how
+	 * often its own were.
+	 */
+	u32 nr_discards[2];
 	/* The last entry that signal_drop_ignored() has looked at and kept; &queue: none. */
 	struct list_head *mark;
+};
+
+/* A search for threads that take pending signals of their process. Guarded by proc->lock. */
+struct signal_search {
+	struct list_walk walk; /* its node is in proc->thread_walks while the search goes on */
+	u64 signals;
+	unsigned int nr_left; /* threads to look at */
+	struct timer timer;
 };
 
 struct signal_entry;
@@ -183,6 +198,8 @@ struct signal_owner {
 #define SIGNAL_MAX_QUEUED 16384
 
 void sigpending_init(struct sigpending *pending);
+/* Returns the signals that are pending for the thread only. proc->lock is held. */
+u64 signal_pending_of(struct task *task);
 /* Drops all pending signals; any context but NMI. */
 void sigpending_flush(struct sigpending *pending);
 

@@ -79,12 +79,6 @@ bool signal_spares_init(struct process *proc, int sig, const struct siginfo *inf
 	return info || (sig != SIGKILL && sig != SIGINT && sig != SIGQUIT);
 }
 
-/* Returns the signals that the thread blocks now. */
-static u64 blocked_by(const struct task *task)
-{
-	return task->blocked_signals & ~task->waited_signals;
-}
-
 void signal_notify_thread(struct task *task)
 {
 	ASSERT_HELD(&task->proc->lock);
@@ -98,32 +92,10 @@ void signal_notify_thread(struct task *task)
 void signal_recalc(struct task *task)
 {
 	struct process *proc = task->proc;
-	u64 waiting = task->pending.set | proc->pending.set;
+	u64 waiting = signal_pending_of(task) | proc->pending.set;
 
 	ASSERT_HELD(&proc->lock);
-	WRITE_ONCE(task->signal_pending, waiting & ~blocked_by(task) || proc->stopped);
-}
-
-/*
- * Notifies other threads of the process's signals that the current thread will not take: for each
- * signal the first thread that does not block it.
- */
-static void retarget_signals(struct process *proc, u64 signals)
-{
-	struct task *task;
-
-	ASSERT_HELD(&proc->lock);
-	signals &= proc->pending.set & ~proc->blocked_by_all;
-	if (!signals)
-		return;
-	list_for_each_entry(task, &proc->threads, thread_node) {
-		if (task == current || task->killed || !(signals & ~blocked_by(task)))
-			continue;
-		signal_notify_thread(task);
-		signals &= blocked_by(task);
-		if (!signals)
-			break;
-	}
+	WRITE_ONCE(task->signal_pending, waiting & ~signal_blocked_by(task) || proc->stopped);
 }
 
 void signal_set_blocked(u64 blocked)
@@ -131,16 +103,18 @@ void signal_set_blocked(u64 blocked)
 	struct task *task = current;
 	struct process *proc = task->proc;
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	u64 leaves;
 
 	ASSERT_PROCESS_CONTEXT();
 	blocked &= ~SIGNALS_SOVEREIGN;
-	if (task->signal_pending)
-		retarget_signals(proc, blocked & ~task->blocked_signals);
+	leaves = task->signal_pending ? blocked & ~task->blocked_signals : 0;
 	task->blocked_signals = blocked;
 	if (proc->nr_threads == 1)
 		proc->blocked_by_all = blocked;
 	else
-		proc->blocked_by_all &= blocked;
+		signal_takes(proc, ~blocked);
+	if (unlikely(leaves))
+		signal_find_threads(proc, leaves);
 	signal_recalc(task);
 	spin_unlock_irqrestore(&proc->lock, flags);
 }
@@ -182,7 +156,7 @@ void signal_thread_gone(struct process *proc)
 	bool complete;
 
 	ASSERT_PROCESS_CONTEXT();
-	retarget_signals(proc, ~0ULL);
+	signal_find_threads(proc, ~0ULL);
 	complete = signal_stop_is_complete(proc);
 	spin_unlock_irqrestore(&proc->lock, flags);
 	if (complete)
@@ -256,40 +230,6 @@ static void continue_process(struct process *proc)
 	signal_wake_stopped(proc, 1);
 }
 
-static bool can_take(const struct task *task, int sig)
-{
-	return !task->killed && !(blocked_by(task) & SIGNAL_BIT(sig));
-}
-
-/*
- * Returns a thread that does not block the signal. Takes the first one that has no other signal to
- * handle, or else the first one. If `only` is given, considers only that thread. NULL: all block
- * it.
- */
-static struct task *choose_thread(struct process *proc, struct task *only, int sig)
-{
-	struct task *task, *chosen = NULL;
-
-	ASSERT_HELD(&proc->lock);
-	/* A stopped thread finds the signal when it continues. */
-	if (proc->stopped && sig != SIGKILL)
-		return NULL;
-	if (only)
-		return can_take(only, sig) ? only : NULL;
-	if (proc->blocked_by_all & SIGNAL_BIT(sig))
-		return NULL;
-	list_for_each_entry(task, &proc->threads, thread_node) {
-		if (!can_take(task, sig))
-			continue;
-		if (!task->signal_pending)
-			return task;
-		chosen = chosen ?: task;
-	}
-	if (!chosen)
-		proc->blocked_by_all |= SIGNAL_BIT(sig);
-	return chosen;
-}
-
 /*
  * Returns true if no thread will ever see the signal. `to` is the thread, or the first thread of
  * the process.
@@ -329,12 +269,14 @@ static int send_locked(struct process *proc, struct task *task, int sig, const s
 		continue_process(proc);
 	else if (SIGNAL_BIT(sig) & SIGNALS_STOP)
 		signal_discard_all(proc, SIGNAL_BIT(SIGCONT));
+	if (task)
+		signal_pending_of(task);
 	if (is_dropped(proc, to, sig, info)) {
 		signal_count(proc, sig, SIGNAL_IGNORED);
 		profile_trace(signal_generate, sig, info, to, !task, PROFILE_SIGNAL_IGNORED);
 		return 0;
 	}
-	to = choose_thread(proc, task, sig);
+	to = signal_choose_thread(proc, task, sig);
 	*fatal = to && is_fatal(proc, to, sig, info);
 	if (*fatal) {
 		/* SIGKILL ends all threads, so no call returns after it. */
@@ -352,6 +294,8 @@ static int send_locked(struct process *proc, struct task *task, int sig, const s
 	}
 	if (!error && to)
 		signal_notify_thread(to);
+	else if (!error && !task && !proc->stopped)
+		signal_find_threads(proc, SIGNAL_BIT(sig));
 	return error;
 }
 
@@ -390,8 +334,9 @@ bool signal_send_owned(struct process *proc, struct task *task, int sig, const s
 	send_locked(proc, task, sig, info, &fatal);
 	if (list_empty(queue))
 		return fatal;
-	/* If the signal is pending, it is the last in the queue. */
-	entry = list_last_entry(queue, struct signal_entry, node);
+	/* If the signal is pending, it is at an end of the queue: see signal_enqueue(). */
+	entry = sig < SIGRTMIN ? list_first_entry(queue, struct signal_entry, node) :
+				 list_last_entry(queue, struct signal_entry, node);
 	if (!entry->owner && !memcmp(&entry->info, info, sizeof(*info))) {
 		owner->entry = entry;
 		entry->owner = owner;

@@ -32,9 +32,13 @@ struct signal_entry {
 	struct siginfo info;
 };
 
-/* Drop pending signals of this set. Locked. */
+/* Drops pending signals of this set. Locked. */
 void signal_discard(struct sigpending *pending, u64 signals);
-void signal_discard_all(struct process *proc, u64 signals); /* the process's and the threads' */
+/*
+ * Drops the stop signals or SIGCONT of the process and its threads. A thread's are only gone from
+ * signal_pending_of(). Locked.
+ */
+void signal_discard_all(struct process *proc, u64 signals);
 /* Drops all of a queue in steps between which interrupts are on. Not locked. */
 void signal_discard_in_steps(struct process *proc, struct sigpending *pending);
 /*
@@ -76,6 +80,25 @@ void signal_take(struct sigpending *pending, int sig, struct siginfo *info);
 
 /* Recomputes task->signal_pending after a change of the mask. Locked. */
 void signal_recalc(struct task *task);
+
+/* Returns the signals that the thread blocks now. Locked. */
+static inline u64 signal_blocked_by(const struct task *task)
+{
+	return task->blocked_signals & ~task->waited_signals;
+}
+
+/*
+ * Returns a thread that does not block the signal. Takes the first one that has no other signal to
+ * handle, or else the first one. If `only` is given, considers only that thread. NULL: all block
+ * it, or it is in the care of signal_find_threads(), as there are many. Locked.
+ */
+struct task *signal_choose_thread(struct process *proc, struct task *only, int sig);
+/* Notifies, for each of these signals of the process, a thread that does not block it. Locked. */
+void signal_find_threads(struct process *proc, u64 signals);
+/* The current thread blocks these signals no longer, and looks for them. Locked. */
+void signal_takes(struct process *proc, u64 signals);
+void signal_search_init(struct process *proc);
+void signal_search_end(struct process *proc); /* before it is freed */
 
 /* Makes a thread look for its signals. Locked. */
 void signal_notify_thread(struct task *task);

@@ -84,45 +84,13 @@ static void drop_entry(struct sigpending *pending, struct signal_entry *entry)
 	atomic_dec(&nr_queued);
 }
 
-void signal_discard(struct sigpending *pending, u64 signals)
-{
-	struct signal_entry *entry, *next;
-
-	if (!(pending->set & signals))
-		return;
-	list_for_each_entry_safe(entry, next, &pending->queue, node) {
-		if (SIGNAL_BIT(entry->info.si_signo) & signals)
-			drop_entry(pending, entry);
-	}
-	pending->set &= ~signals;
-}
-
-#define DISCARD_STEP 32 /* each takes up to 300 instructions */
-
-void signal_discard_in_steps(struct process *proc, struct sigpending *pending)
-{
-	unsigned long flags;
-	bool more;
-
-	do {
-		flags = spin_lock_irqsave(&proc->lock);
-		for (int i = 0; i < DISCARD_STEP && !list_empty(&pending->queue); i++)
-			drop_entry(pending,
-				   list_first_entry(&pending->queue, struct signal_entry, node));
-		more = !list_empty(&pending->queue);
-		if (!more)
-			pending->set = 0;
-		spin_unlock_irqrestore(&proc->lock, flags);
-	} while (more);
-}
-
 /* Bounds the work with interrupts off. A look at a queue or an entry, 20 instructions, costs 1. */
 #define DROP_BUDGET 512
 #define DROP_COST   16 /* of an entry that is dropped */
 
 /*
- * Drops pending signals of this set, behind the mark. Returns true at the end of the queue, false
- * if the budget is used up.
+ * Drops pending signals of this set, behind the mark. Returns true at the end of what may have
+ * them, false if the budget is used up.
  */
 static bool drop_some(struct sigpending *pending, u64 signals, int *budget)
 {
@@ -133,6 +101,8 @@ static bool drop_some(struct sigpending *pending, u64 signals, int *budget)
 		if (*budget <= 0)
 			return false;
 		entry = list_entry(pending->mark->next, struct signal_entry, node);
+		if (entry->info.si_signo >= SIGRTMIN && !(signals >> (SIGRTMIN - 1)))
+			break;
 		if (SIGNAL_BIT(entry->info.si_signo) & signals) {
 			drop_entry(pending, entry);
 			*budget -= DROP_COST;
@@ -144,6 +114,30 @@ static bool drop_some(struct sigpending *pending, u64 signals, int *budget)
 	pending->mark = &pending->queue;
 	pending->set &= ~signals;
 	return true;
+}
+
+/* The same from the start of the queue, whatever a walk in steps has looked at. */
+static bool drop_from_start(struct sigpending *pending, u64 signals, int budget)
+{
+	pending->mark = &pending->queue;
+	return drop_some(pending, signals, &budget);
+}
+
+void signal_discard(struct sigpending *pending, u64 signals)
+{
+	drop_from_start(pending, signals, INT32_MAX);
+}
+
+void signal_discard_in_steps(struct process *proc, struct sigpending *pending)
+{
+	unsigned long flags;
+	bool at_end;
+
+	do {
+		flags = spin_lock_irqsave(&proc->lock);
+		at_end = drop_from_start(pending, ~0ULL, DROP_BUDGET);
+		spin_unlock_irqrestore(&proc->lock, flags);
+	} while (!at_end);
 }
 
 /*
@@ -205,17 +199,28 @@ void sigpending_flush(struct sigpending *pending)
 	DEBUG_ASSERT(!pending->set && list_empty(&pending->queue));
 }
 
+static const u64 discarded[] = { SIGNALS_STOP, SIGNAL_BIT(SIGCONT) };
+
 void signal_discard_all(struct process *proc, u64 signals)
 {
-	struct task *task;
-
 	ASSERT_HELD(&proc->lock);
 	signal_discard(&proc->pending, signals);
-	if (!(proc->thread_signals & signals))
-		return;
+	if (proc->thread_signals & signals)
+		proc->pending.nr_discards[signals == discarded[1]]++;
 	proc->thread_signals &= ~signals;
-	list_for_each_entry(task, &proc->threads, thread_node)
-		signal_discard(&task->pending, signals);
+}
+
+u64 signal_pending_of(struct task *task)
+{
+	struct sigpending *own = &task->pending, *all = &task->proc->pending;
+
+	ASSERT_HELD(&task->proc->lock);
+	for (int i = 0; i < 2; i++) {
+		if (unlikely(own->nr_discards[i] != all->nr_discards[i]))
+			signal_discard(own, discarded[i]);
+		own->nr_discards[i] = all->nr_discards[i];
+	}
+	return own->set;
 }
 
 /*
@@ -277,7 +282,11 @@ int signal_enqueue(struct process *proc, struct sigpending *pending, int sig,
 	entry->info = info ? *info : from_kernel;
 	entry->info.si_signo = sig;
 	entry->owner = NULL;
-	list_add_tail(&entry->node, &pending->queue);
+	/* The standard signals, of which there are few, come first. */
+	if (sig < SIGRTMIN)
+		list_add(&entry->node, &pending->queue);
+	else
+		list_add_tail(&entry->node, &pending->queue);
 	return 0;
 }
 
@@ -294,7 +303,7 @@ int signal_find(u64 set, struct sigpending **pending)
 
 	ASSERT_HELD(&task->proc->lock);
 	*pending = &task->pending;
-	if (!(task->pending.set & set))
+	if (!(signal_pending_of(task) & set))
 		*pending = &task->proc->pending;
 	set &= (*pending)->set;
 	return set ? first_signal(set) : 0;
@@ -311,9 +320,9 @@ void signal_take(struct sigpending *pending, int sig, struct siginfo *info)
 		if (entry->info.si_signo != sig)
 			continue;
 		more = first;
-		if (more)
+		first = first ?: entry;
+		if (more || sig < SIGRTMIN)
 			break;
-		first = entry;
 	}
 	if (!more)
 		pending->set &= ~SIGNAL_BIT(sig);

@@ -102,7 +102,7 @@ SYSCALL_DEFINE2(rt_sigpending, u64 __user *, uset, size_t, sigsetsize)
 	if (sigsetsize > sizeof(u64))
 		return -EINVAL;
 	flags = spin_lock_irqsave(&task->proc->lock);
-	set = (task->pending.set | task->proc->pending.set) & task->blocked_signals;
+	set = (signal_pending_of(task) | task->proc->pending.set) & task->blocked_signals;
 	spin_unlock_irqrestore(&task->proc->lock, flags);
 	return copy_to_user(uset, &set, sigsetsize);
 }
@@ -184,10 +184,11 @@ static long wait_for_one(u64 set, u64 deadline_ns, struct siginfo *info)
 	struct task *task = current;
 	spinlock_t *lock = &task->proc->lock;
 	unsigned long flags = spin_lock_irqsave(lock);
+	u64 waited = set & task->blocked_signals;
 	long ret;
 
-	task->waited_signals = set & task->blocked_signals;
-	task->proc->blocked_by_all &= ~task->waited_signals;
+	task->waited_signals = waited;
+	signal_takes(task->proc, waited);
 	for (;;) {
 		u64 now = clock_monotonic_ns();
 

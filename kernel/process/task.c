@@ -170,6 +170,7 @@ struct process *process_alloc(const char *comm)
 	list_init(&proc->thread_walks);
 	list_init(&proc->stopped_threads);
 	sigpending_init(&proc->pending);
+	signal_search_init(proc);
 	wait_queue_init(&proc->exit_wait);
 	wait_queue_init(&proc->child_wait);
 	leak_count(LEAK_PROCESSES, 1);
@@ -191,6 +192,7 @@ void process_put(struct process *proc)
 		     list_empty(&proc->all_node));
 	DEBUG_ASSERT(!proc->nr_charged);
 	DEBUG_ASSERT(!proc->mm && !proc->files && !proc->fs && !proc->posix_timers);
+	signal_search_end(proc);
 	sigpending_flush(&proc->pending);
 	kfree(proc->exe_path);
 	kfree(proc);

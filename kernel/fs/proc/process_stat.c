@@ -66,7 +66,7 @@ static void look_at_thread(struct process *proc, struct snapshot *snap)
 	snap->policy = task->policy;
 	snap->rt_priority = task->rt_priority;
 	snap->blocked = task->blocked_signals;
-	snap->pending |= task->pending.set;
+	snap->pending |= signal_pending_of(task);
 }
 
 /* Replaces the process's values in the snapshot by those of the thread. */

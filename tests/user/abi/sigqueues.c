@@ -343,9 +343,106 @@ static void test_many(void)
 	CHECK(!sigprocmask(SIG_SETMASK, &old, NULL));
 }
 
+/* Among more threads than a kernel looks at in one step, the last does not block the signal. */
+#define NR_MANY 700
+
+static volatile pid_t last_tid;
+
+static void *sleep_long(void *is_last)
+{
+	sigset_t set = set_of(SIGUSR1, SIGUSR1, SIGUSR1);
+
+	if (is_last) {
+		last_tid = syscall(SYS_gettid);
+		CHECK(!pthread_sigmask(SIG_UNBLOCK, &set, NULL));
+		__atomic_add_fetch(&nr_started, 1, __ATOMIC_RELEASE);
+	}
+	for (;;)
+		sleep_ms(10000);
+	return NULL;
+}
+
+static void start_many(void)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 64 << 10);
+	nr_started = nr_handled = 0;
+	for (long i = 1; i <= NR_MANY; i++)
+		CHECK(!pthread_create(&thread, &attr, sleep_long, (void *)(i / NR_MANY)));
+	CHECK(WAIT_UNTIL(nr_started == 1));
+}
+
+static void test_last_thread(void)
+{
+	struct sigaction action = { .sa_handler = on_thread, .sa_flags = SA_RESTART };
+	sigset_t set = set_of(SIGUSR1, SIGUSR1, SIGUSR1), old;
+	pid_t pid = fork_child();
+
+	if (pid) {
+		CHECK(child_status(pid) == SIGUSR1);
+		return;
+	}
+	CHECK(!sigaction(SIGUSR1, &action, NULL));
+	CHECK(!pthread_sigmask(SIG_BLOCK, &set, &old));
+	start_many();
+	for (int i = 1; i <= 20; i++) {
+		CHECK(!kill(getpid(), SIGUSR1) && WAIT_UNTIL(nr_handled == i));
+		CHECK(handled_by == last_tid);
+	}
+	signal(SIGUSR1, SIG_DFL);
+	kill(getpid(), SIGUSR1);
+	sleep_ms(10000);
+	child_exit(1);
+}
+
+static int pending_jobs(void)
+{
+	sigset_t set;
+
+	CHECK(!sigpending(&set));
+	return sigismember(&set, SIGTSTP) + 2 * sigismember(&set, SIGCONT);
+}
+
+/* SIGCONT drops pending stop signals, and these drop it, of a thread and of the process. */
+static void test_jobs(void)
+{
+	sigset_t set = set_of(SIGTSTP, SIGCONT, SIGCONT), old,
+		 stop = set_of(SIGTSTP, SIGTSTP, SIGTSTP);
+	struct timespec none = { 0 };
+	pid_t pid = fork_child();
+	siginfo_t info;
+
+	if (pid) {
+		CHECK(child_status(pid) == EXITED(0));
+		return;
+	}
+	CHECK(!pthread_sigmask(SIG_BLOCK, &set, &old));
+	for (int i = 0; i < 16; i++) {
+		int stops = i & 1, to_thread = i & 2, next_to_thread = i & 4;
+		int sig = stops ? SIGTSTP : SIGCONT, next = stops ? SIGCONT : SIGTSTP;
+
+		for (int repeated = 0; repeated < 2; repeated++) {
+			CHECK(!(to_thread ? raise(sig) : kill(getpid(), sig)));
+			if (!(i & 8))
+				CHECK(pending_jobs() == (stops ? 1 : 2));
+			CHECK(!(next_to_thread ? raise(next) : kill(getpid(), next)));
+			if (!(i & 8))
+				CHECK(pending_jobs() == (stops ? 2 : 1));
+		}
+		CHECK(pending_jobs() == (stops ? 2 : 1));
+	}
+	CHECK(!raise(SIGTSTP) && !raise(SIGCONT) && !raise(SIGTSTP));
+	CHECK(sigtimedwait(&stop, &info, &none) == SIGTSTP && info.si_pid == getpid());
+	CHECK(sigtimedwait(&stop, &info, &none) == -1 && errno == EAGAIN && !pending_jobs());
+	child_exit(0);
+}
+
 static const struct test tests[] = {
-	TEST(order),	   TEST(sigsuspend),   TEST(sigtimedwait), TEST(threads),
-	TEST(threads_die), TEST(threads_stop), TEST(many),	   { 0 },
+	TEST(order),	    TEST(sigsuspend), TEST(sigtimedwait), TEST(threads), TEST(threads_die),
+	TEST(threads_stop), TEST(many),	      TEST(last_thread),  TEST(jobs),	 { 0 },
 };
 
 int main(int argc, char **argv)

@@ -200,6 +200,24 @@ static void ignore_signals(int nr)
 	ignore_blocked(SIGRTMIN + 2);
 }
 
+/* SIGCONT drops the stop signals that are pending for single threads. */
+static void discard_stops(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	struct dirent *entry;
+	sigset_t set;
+
+	CHECK(dir != NULL);
+	while ((entry = readdir(dir))) {
+		if (atoi(entry->d_name))
+			CHECK(!syscall(SYS_tgkill, getpid(), atoi(entry->d_name), SIGTSTP));
+	}
+	closedir(dir);
+	CHECK(!sigpending(&set) && sigismember(&set, SIGTSTP));
+	CHECK(!kill(getpid(), SIGCONT));
+	CHECK(!sigpending(&set) && !sigismember(&set, SIGTSTP));
+}
+
 static int count_entries(const char *path)
 {
 	DIR *dir = opendir(path);
@@ -242,6 +260,7 @@ static void make_calls(int nr, int is_process)
 
 	measure_time();
 	ignore_signals(nr);
+	discard_stops();
 	CHECK(read_all("/proc/self/io") > 50);
 	CHECK(count_entries("/proc/self/task") == 2 + (is_process ? 1 : nr + 1));
 	if (poll_pipe[1] >= 0 || awaited) {
@@ -326,6 +345,7 @@ int main(int argc, char **argv)
 	sigemptyset(&blocked);
 	sigaddset(&blocked, SIGUSR1);
 	sigaddset(&blocked, SIGRTMIN + 2);
+	sigaddset(&blocked, SIGTSTP);
 	CHECK(!sigprocmask(SIG_BLOCK, &blocked, NULL));
 	for (int i = 0; i < nr; i++)
 		start(is_process);
