@@ -210,6 +210,7 @@ static long wait_for_one(u64 set, u64 deadline_ns, struct siginfo *info)
 		flags = spin_lock_irqsave(lock);
 	}
 	task->waited_signals = 0;
+	signal_find_threads(task->proc, waited); /* it may have been chosen for more than one */
 	signal_recalc(task);
 	spin_unlock_irqrestore(lock, flags);
 	return ret;

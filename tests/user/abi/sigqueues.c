@@ -398,6 +398,65 @@ static void test_last_thread(void)
 	child_exit(1);
 }
 
+struct waiting {
+	pthread_t thread;
+	sigset_t set;
+	volatile int got;
+};
+
+static void *wait_for_set(void *arg)
+{
+	struct waiting *waiting = arg;
+
+	waiting->got = sigwaitinfo(&waiting->set, NULL);
+	while (!threads_end)
+		sleep_ms(1);
+	return NULL;
+}
+
+/*
+ * A thread that waits for two signals gets both at once, but takes one. The other one is for a
+ * thread that waits for it, too. Returns false if the first thread was too fast.
+ */
+static int share_signals(void)
+{
+	struct waiting both = { .set = set_of(SIGUSR1, SIGUSR2, SIGUSR2) };
+	struct waiting one = { .set = set_of(SIGUSR2, SIGUSR2, SIGUSR2) };
+	struct timespec none = { 0 };
+	int is_done;
+
+	threads_end = 0;
+	CHECK(!pthread_create(&both.thread, NULL, wait_for_set, &both));
+	sleep_ms(10);
+	CHECK(!pthread_create(&one.thread, NULL, wait_for_set, &one));
+	sleep_ms(10);
+	CHECK(!kill(getpid(), SIGUSR2) && !kill(getpid(), SIGUSR1));
+	CHECK(WAIT_UNTIL(both.got));
+	is_done = both.got == SIGUSR1;
+	if (is_done)
+		CHECK(WAIT_UNTIL(one.got == SIGUSR2));
+	else
+		CHECK(sigtimedwait(&both.set, NULL, &none) == SIGUSR1 || one.got);
+	if (!one.got)
+		CHECK(!pthread_kill(one.thread, SIGUSR2));
+	threads_end = 1;
+	CHECK(!pthread_join(both.thread, NULL) && !pthread_join(one.thread, NULL));
+	sigtimedwait(&both.set, NULL, &none);
+	return is_done;
+}
+
+static void test_wait_for_both(void)
+{
+	sigset_t set = set_of(SIGUSR1, SIGUSR2, SIGUSR2), old;
+	int tries = 0;
+
+	CHECK(!pthread_sigmask(SIG_BLOCK, &set, &old));
+	while (!share_signals() && tries < 50)
+		tries++;
+	CHECK(tries < 50);
+	CHECK(!pthread_sigmask(SIG_SETMASK, &old, NULL));
+}
+
 static int pending_jobs(void)
 {
 	sigset_t set;
@@ -441,8 +500,17 @@ static void test_jobs(void)
 }
 
 static const struct test tests[] = {
-	TEST(order),	    TEST(sigsuspend), TEST(sigtimedwait), TEST(threads), TEST(threads_die),
-	TEST(threads_stop), TEST(many),	      TEST(last_thread),  TEST(jobs),	 { 0 },
+	TEST(order),
+	TEST(sigsuspend),
+	TEST(sigtimedwait),
+	TEST(threads),
+	TEST(threads_die),
+	TEST(threads_stop),
+	TEST(many),
+	TEST(last_thread),
+	TEST(jobs),
+	TEST(wait_for_both),
+	{ 0 },
 };
 
 int main(int argc, char **argv)
