@@ -76,12 +76,12 @@ bool wake_up_one(struct wait_queue *wq);
  * Called by an exclusive waiter when it leaves, with something or after a signal. If there is more,
  * wakes another one: a waker may have chosen this one for that.
  */
+#define wake_up_next(wq, more)                                       \
+	do {                                                         \
+		if (unlikely(!list_empty(&(wq)->waiters)) && (more)) \
+			wake_up_exclusive(wq);                       \
+	} while (0)
 void wake_up_exclusive(struct wait_queue *wq);
-static inline void wake_up_next(struct wait_queue *wq, bool more)
-{
-	if (unlikely(more && !list_empty(&wq->waiters)))
-		wake_up_exclusive(wq);
-}
 
 /* Wakes many waiters of a queue in steps although interrupts are off: in timer interrupts. */
 struct wake_timer {

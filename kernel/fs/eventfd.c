@@ -48,19 +48,19 @@ static bool try_write(struct eventfd *event, u64 value)
 static ssize_t eventfd_read(struct file *file, void *buf, size_t n, u64 pos)
 {
 	struct eventfd *event = file->private;
+	int error = 0;
 	u64 value;
 
 	if (n < sizeof(value))
 		return -EINVAL;
-	while (!(value = try_read(event))) {
-		int error = -EAGAIN;
-
+	while (!error && !(value = try_read(event))) {
+		error = -EAGAIN;
 		if (!(READ_ONCE(file->flags) & O_NONBLOCK))
-			error = wait_event_interruptible(&event->read_wait,
-							 READ_ONCE(event->count));
-		if (error)
-			return error;
+			error = wait_event_exclusive(&event->read_wait, READ_ONCE(event->count));
 	}
+	wake_up_next(&event->read_wait, READ_ONCE(event->count));
+	if (error)
+		return error;
 	wake_up(&event->write_wait);
 	memcpy(buf, &value, sizeof(value));
 	return sizeof(value);

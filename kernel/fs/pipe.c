@@ -8,7 +8,7 @@
  * it.
  *
  * A write of up to PIPE_BUF bytes is atomic, or waits; longer writes arrive here in chunks of that
- * size. Bytes that come wake one reader, and all that only watch, such as pollers.
+ * size. Bytes that come wake one reader, room wakes one writer, and both wake all pollers.
  */
 
 #include "pipe.h"
@@ -145,46 +145,31 @@ static ssize_t pipe_read_more(struct file *file, void *buf, size_t n)
 void pipe_wake_readers(struct pipe *pipe)
 {
 	if (!list_empty(&pipe->read_wait.waiters))
-		wake_up_one(&pipe->read_wait);
-	if (!list_empty(&pipe->watch_wait.waiters))
-		wake_up(&pipe->watch_wait);
-}
-
-/* Called by a reader that may have been woken for bytes, and leaves some. */
-static void pass_on(struct pipe *pipe)
-{
-	if (pipe_bytes(pipe))
-		wake_up_one(&pipe->read_wait);
+		wake_up(&pipe->read_wait);
 }
 
 static ssize_t pipe_read(struct file *file, void *buf, size_t n, u64 pos)
 {
 	struct pipe *pipe = pipe_of(file);
-	bool has_slept = false;
+	ssize_t ret = 0;
 
-	for (;;) {
+	while (!ret) {
 		/*
 		 * Read before the bytes, because the last writer's bytes come before it closes its
 		 * end.
 		 */
 		bool at_end = !READ_ONCE(pipe->nr_writers);
-		size_t done = try_read(pipe, buf, n);
-		int error;
 
-		if (has_slept)
-			pass_on(pipe);
-		if (done || at_end)
-			return done;
-		if (READ_ONCE(file->flags) & O_NONBLOCK)
-			return -EAGAIN;
-		error = wait_event_interruptible(&pipe->read_wait,
-						 pipe_bytes(pipe) || !READ_ONCE(pipe->nr_writers));
-		has_slept = true;
-		if (error) {
-			pass_on(pipe);
-			return error;
-		}
+		ret = (ssize_t)try_read(pipe, buf, n);
+		if (ret || at_end)
+			break;
+		ret = -EAGAIN;
+		if (!(READ_ONCE(file->flags) & O_NONBLOCK))
+			ret = wait_event_exclusive(
+				&pipe->read_wait, pipe_bytes(pipe) || !READ_ONCE(pipe->nr_writers));
 	}
+	wake_up_next(&pipe->read_wait, pipe_bytes(pipe));
+	return ret;
 }
 
 ssize_t pipe_try_write(struct pipe *pipe, const void *buf, size_t n, struct page *whole)
@@ -194,7 +179,7 @@ ssize_t pipe_try_write(struct pipe *pipe, const void *buf, size_t n, struct page
 	mutex_lock(&pipe->lock);
 	if (!pipe->nr_readers)
 		ret = -EPIPE;
-	else if (PIPE_BYTES - pipe_bytes(pipe) < n)
+	else if (pipe_room(pipe) < n)
 		ret = -EAGAIN;
 	else if (!pipe_put_in(pipe, buf, n, whole))
 		ret = -ENOMEM;
@@ -202,28 +187,41 @@ ssize_t pipe_try_write(struct pipe *pipe, const void *buf, size_t n, struct page
 	return ret;
 }
 
+/* Waits for any room, of which one writer at a time is told; if that is too little, for more. */
+static int wait_to_write(struct pipe *pipe, size_t n)
+{
+	int error = wait_event_exclusive(&pipe->write_wait,
+					 pipe_room(pipe) || !READ_ONCE(pipe->nr_readers));
+
+	if (error || pipe_room(pipe) >= n)
+		return error;
+	wake_up_next(&pipe->write_wait, pipe_room(pipe));
+	return wait_event_interruptible(&pipe->write_wait,
+					pipe_room(pipe) >= n || !READ_ONCE(pipe->nr_readers));
+}
+
 static __always_inline ssize_t write_bytes(struct file *file, const void *buf, size_t n,
 					   struct page *whole)
 {
 	struct pipe *pipe = pipe_of(file);
+	ssize_t ret;
 
-	for (;;) {
-		ssize_t ret = pipe_try_write(pipe, buf, n, whole);
-
+	do {
+		ret = pipe_try_write(pipe, buf, n, whole);
 		if (ret > 0)
 			pipe_wake_readers(pipe);
 		if (ret == -EPIPE)
 			signal_send_self(SIGPIPE);
-		if (ret == -ENOMEM && oom_wait())
+		if (ret == -ENOMEM && oom_wait()) {
+			ret = 0;
 			continue;
+		}
 		if (ret != -EAGAIN || READ_ONCE(file->flags) & O_NONBLOCK)
-			return ret;
-		ret = wait_event_interruptible(&pipe->write_wait,
-					       PIPE_BYTES - pipe_bytes(pipe) >= n ||
-						       !READ_ONCE(pipe->nr_readers));
-		if (ret)
-			return ret;
-	}
+			break;
+		ret = wait_to_write(pipe, n);
+	} while (!ret);
+	wake_up_next(&pipe->write_wait, pipe_room(pipe));
+	return ret;
 }
 
 static ssize_t pipe_write(struct file *file, const void *buf, size_t n, u64 pos)
@@ -241,7 +239,7 @@ static noinline void add_poller(struct file *file, struct poll_table *table)
 	struct pipe *pipe = pipe_of(file);
 
 	if (file_may_read(file))
-		poll_wait(table, &pipe->watch_wait);
+		poll_wait(table, &pipe->read_wait);
 	if (file_may_write(file))
 		poll_wait(table, &pipe->write_wait);
 }
@@ -266,7 +264,7 @@ static u32 pipe_poll(struct file *file, struct poll_table *table)
 			events |= POLLIN | POLLRDNORM;
 	}
 	if (file_may_write(file)) {
-		if (PIPE_BYTES - pipe_bytes(pipe) >= PIPE_BUF)
+		if (pipe_room(pipe) >= PIPE_BUF)
 			events |= POLLOUT | POLLWRNORM;
 		if (!READ_ONCE(pipe->nr_readers))
 			events |= POLLERR;
@@ -319,7 +317,6 @@ static void pipe_release(struct file *file)
 	}
 	mutex_unlock(&pipe->lock);
 	wake_up_all(&pipe->read_wait);
-	wake_up_all(&pipe->watch_wait);
 	wake_up_all(&pipe->write_wait);
 }
 
@@ -408,7 +405,6 @@ int pipe_attach(struct inode *inode)
 	}
 	mutex_init(&pipe->lock);
 	wait_queue_init(&pipe->read_wait);
-	wait_queue_init_at(&pipe->watch_wait, "pipe->read_wait", LOCK_PLACE("pipe->watch_wait"));
 	wait_queue_init(&pipe->write_wait);
 	wait_queue_init(&pipe->open_wait);
 	inode->private = pipe;

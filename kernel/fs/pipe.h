@@ -18,11 +18,9 @@ struct pipe {
 	struct page *pages[PIPE_NR_PAGES]; /* of byte i: i / PAGE_SIZE % PIPE_NR_PAGES */
 	unsigned int nr_readers, nr_writers;
 	unsigned int nr_readers_ever, nr_writers_ever; /* for open() of a FIFO */
-	/* Bytes came, which wakes one reader, or the last writer went. */
-	struct wait_queue read_wait;
-	struct wait_queue watch_wait; /* for the same, but all: polls, and splice */
-	struct wait_queue write_wait; /* room came, or the last reader went */
-	struct wait_queue open_wait;  /* an end was opened */
+	struct wait_queue read_wait;		       /* bytes came, or the last writer went */
+	struct wait_queue write_wait;		       /* room came, or the last reader went */
+	struct wait_queue open_wait;		       /* an end was opened */
 };
 
 static inline struct pipe *pipe_of(const struct file *file)
@@ -45,6 +43,12 @@ static inline size_t pipe_piece_bytes(u64 at, size_t n)
 static inline size_t pipe_bytes(const struct pipe *pipe)
 {
 	return READ_ONCE(pipe->tail) - READ_ONCE(pipe->head);
+}
+
+/* Returns how many more there may be; any context. */
+static inline size_t pipe_room(const struct pipe *pipe)
+{
+	return PIPE_BYTES - pipe_bytes(pipe);
 }
 
 /* Takes n bytes out, which there are, and copies them to buf unless it is NULL. Locked. */

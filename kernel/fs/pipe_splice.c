@@ -23,7 +23,7 @@ static int wait_for_bytes(struct file *file, bool nonblock)
 		return 0;
 	if (nonblock || READ_ONCE(file->flags) & O_NONBLOCK)
 		return -EAGAIN;
-	return wait_event_interruptible(&pipe->watch_wait,
+	return wait_event_interruptible(&pipe->read_wait,
 					pipe_bytes(pipe) || !READ_ONCE(pipe->nr_writers));
 }
 
@@ -31,12 +31,12 @@ int pipe_wait_for_room(struct file *file, size_t n, bool nonblock)
 {
 	struct pipe *pipe = pipe_of(file);
 
-	if (PIPE_BYTES - pipe_bytes(pipe) >= n || !READ_ONCE(pipe->nr_readers))
+	if (pipe_room(pipe) >= n || !READ_ONCE(pipe->nr_readers))
 		return 0;
 	if (nonblock || READ_ONCE(file->flags) & O_NONBLOCK)
 		return -EAGAIN;
-	return wait_event_interruptible(&pipe->write_wait, PIPE_BYTES - pipe_bytes(pipe) >= n ||
-								   !READ_ONCE(pipe->nr_readers));
+	return wait_event_interruptible(&pipe->write_wait,
+					pipe_room(pipe) >= n || !READ_ONCE(pipe->nr_readers));
 }
 
 ssize_t pipe_put(struct file *file, const void *buf, size_t n)
@@ -46,9 +46,8 @@ ssize_t pipe_put(struct file *file, const void *buf, size_t n)
 
 	while ((ret = pipe_try_write(pipe, buf, n, NULL)) == -EAGAIN ||
 	       (ret == -ENOMEM && oom_wait())) {
-		int error = wait_event_killable(&pipe->write_wait,
-						PIPE_BYTES - pipe_bytes(pipe) >= n ||
-							!READ_ONCE(pipe->nr_readers));
+		int error = wait_event_killable(
+			&pipe->write_wait, pipe_room(pipe) >= n || !READ_ONCE(pipe->nr_readers));
 		if (error)
 			return error;
 	}

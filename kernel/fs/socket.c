@@ -24,7 +24,7 @@ void socket_shutdown(struct socket *socket, bool read, bool write)
 	if (peer)
 		socket_shut(peer, write, read, 0);
 	if (socket_is_datagram(socket))
-		datagram_wake_senders(socket);
+		datagram_wake_senders(socket, true);
 }
 
 /* Removes the socket's name and releases the backlog. */
@@ -63,7 +63,7 @@ void socket_release(struct socket *socket)
 	socket_drop_chunks(socket);
 	if (socket_is_datagram(socket)) {
 		datagram_set_peer(socket, NULL);
-		datagram_wake_senders(socket);
+		datagram_wake_senders(socket, true);
 		socket_put(socket);
 		return;
 	}
@@ -167,12 +167,13 @@ static int connect_to(struct socket *socket, struct socket *listener, bool nonbl
 		mutex_unlock(&socket_lock);
 		if (error != -EAGAIN || nonblock)
 			break;
-		error = wait_event_interruptible(&listener->write_wait,
-						 has_place(listener) ||
-							 !READ_ONCE(listener->listening));
+		error = wait_event_exclusive(&listener->write_wait,
+					     has_place(listener) ||
+						     !READ_ONCE(listener->listening));
 		if (error)
 			break;
 	}
+	wake_up_next(&listener->write_wait, has_place(listener));
 	if (error)
 		socket_put(end);
 	return error;
@@ -214,20 +215,22 @@ static struct socket *take_pending(struct socket *listener)
 struct socket *socket_accept(struct socket *listener, bool nonblock)
 {
 	struct socket *end;
-	int error;
+	int error = 0;
 
 	if (socket_is_datagram(listener))
 		return ERR_PTR(-EOPNOTSUPP);
-	while (!(end = take_pending(listener))) {
+	while (!error && !(end = take_pending(listener))) {
 		if (!READ_ONCE(listener->listening))
-			return ERR_PTR(-EINVAL);
-		if (nonblock)
-			return ERR_PTR(-EAGAIN);
-		error = wait_event_interruptible(&listener->read_wait,
-						 READ_ONCE(listener->nr_pending));
-		if (error)
-			return ERR_PTR(error);
+			error = -EINVAL;
+		else if (nonblock)
+			error = -EAGAIN;
+		else
+			error = wait_event_exclusive(&listener->read_wait,
+						     READ_ONCE(listener->nr_pending));
 	}
+	wake_up_next(&listener->read_wait, READ_ONCE(listener->nr_pending));
+	if (error)
+		return ERR_PTR(error);
 	wake_up(&listener->write_wait);
 	wake_up(&end->peer->write_wait); /* the peer may send more now */
 	return end;

@@ -227,6 +227,7 @@ struct socket *socket_get_peer(struct socket *socket); /* with a reference; NULL
 /* Sets the peer of a datagram socket: the destination of its messages without an address. */
 int datagram_set_peer(struct socket *socket, struct socket *peer); /* 0 or -EPERM */
 bool datagram_may_send(struct socket *socket); /* true if its peer, if any, has room */
-void datagram_wake_senders(struct socket *socket);
+/* Wakes pollers of sockets that send to this one, and one sender or all. */
+void datagram_wake_senders(struct socket *socket, bool all);
 
 #endif

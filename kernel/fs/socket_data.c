@@ -135,11 +135,7 @@ static size_t take_bytes(struct socket *socket, char *buf, size_t n, struct anci
 	return total;
 }
 
-/*
- * Receives bytes, and waits for them. Returns their number; 0 at the end of the stream, or if this
- * system call can receive no more; or a negative errno.
- */
-static ssize_t receive_some(struct socket *socket, char *buf, size_t n, struct ancillary *got,
+static ssize_t receive_next(struct socket *socket, char *buf, size_t n, struct ancillary *got,
 			    bool any, int flags)
 {
 	for (;;) {
@@ -163,12 +159,25 @@ static ssize_t receive_some(struct socket *socket, char *buf, size_t n, struct a
 			return 0; /* the next chunk needs a call of its own */
 		if (flags & MSG_DONTWAIT)
 			return -EAGAIN;
-		error = wait_event_interruptible(&socket->read_wait,
-						 READ_ONCE(socket->held_bytes) ||
-							 READ_ONCE(socket->read_shut));
+		error = wait_event_exclusive(&socket->read_wait,
+					     READ_ONCE(socket->held_bytes) ||
+						     READ_ONCE(socket->read_shut));
 		if (error)
 			return error;
 	}
+}
+
+/*
+ * Receives bytes, and waits for them. Returns their number; 0 at the end of the stream, or if this
+ * system call can receive no more; or a negative errno.
+ */
+static ssize_t receive_some(struct socket *socket, char *buf, size_t n, struct ancillary *got,
+			    bool any, int flags)
+{
+	ssize_t ret = receive_next(socket, buf, n, got, any, flags);
+
+	wake_up_next(&socket->read_wait, READ_ONCE(socket->held_bytes));
+	return ret;
 }
 
 ssize_t socket_receive(struct socket *socket, struct iov_iter *iter, struct ancillary *ancillary,

@@ -61,7 +61,7 @@ int datagram_set_peer(struct socket *socket, struct socket *peer)
 		/* As in Linux, drop the messages from the old peer, and give it an error. */
 		if (READ_ONCE(socket->held_bytes)) {
 			socket_drop_chunks(socket);
-			datagram_wake_senders(socket);
+			datagram_wake_senders(socket, true);
 		}
 		if (mutual && !READ_ONCE(old->closed))
 			socket_set_error(old, ECONNRESET);
@@ -92,9 +92,12 @@ bool datagram_may_send(struct socket *socket)
 	return ret;
 }
 
-void datagram_wake_senders(struct socket *socket)
+void datagram_wake_senders(struct socket *socket, bool all)
 {
-	wake_up_all(&socket->write_wait);
+	if (all)
+		wake_up_all(&socket->write_wait);
+	else
+		wake_up(&socket->write_wait);
 	spin_lock(&peer_lock);
 	while (!list_empty(&socket->senders)) {
 		struct socket *sender =
@@ -173,7 +176,7 @@ static void wake_senders(struct socket *socket, bool was_full)
 	if (!socket_is_datagram(socket))
 		wake_up(&socket->peer->write_wait);
 	else if (was_full)
-		datagram_wake_senders(socket);
+		datagram_wake_senders(socket, false);
 }
 
 /* Takes the first message, with a reference; NULL: there is none. */
@@ -207,8 +210,7 @@ static void give_back(struct socket *socket, struct chunk *chunk)
 	wake_up(&socket->read_wait);
 }
 
-/* Takes a message, and waits if there is none. Returns NULL at the end, or ERR_PTR on failure. */
-static struct chunk *wait_for_message(struct socket *socket, int flags)
+static struct chunk *wait_for_chunk(struct socket *socket, int flags)
 {
 	for (;;) {
 		/* Read before the messages, because the last ones come before the end. */
@@ -225,13 +227,22 @@ static struct chunk *wait_for_message(struct socket *socket, int flags)
 			return NULL;
 		if (flags & MSG_DONTWAIT)
 			return ERR_PTR(-EAGAIN);
-		error = wait_event_interruptible(&socket->read_wait,
-						 READ_ONCE(socket->nr_chunks) ||
-							 READ_ONCE(socket->read_shut) ||
-							 READ_ONCE(socket->error));
+		error = wait_event_exclusive(&socket->read_wait,
+					     READ_ONCE(socket->nr_chunks) ||
+						     READ_ONCE(socket->read_shut) ||
+						     READ_ONCE(socket->error));
 		if (error)
 			return ERR_PTR(error);
 	}
+}
+
+/* Takes a message, and waits if there is none. Returns NULL at the end, or ERR_PTR on failure. */
+static struct chunk *wait_for_message(struct socket *socket, int flags)
+{
+	struct chunk *chunk = wait_for_chunk(socket, flags);
+
+	wake_up_next(&socket->read_wait, READ_ONCE(socket->nr_chunks));
+	return chunk;
 }
 
 ssize_t message_receive(struct socket *socket, struct iov_iter *iter, struct ancillary *got,

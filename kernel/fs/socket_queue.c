@@ -141,14 +141,15 @@ int chunk_send(struct socket *from, struct socket *to, struct chunk *chunk, int 
 	/* A datagram socket has no list of its senders, so these wait on the receiver's queue. */
 	struct wait_queue *wait = socket_is_datagram(to) ? &to->write_wait : &from->write_wait;
 
-	for (;;) {
-		int error = try_send(from, to, chunk);
+	int error;
 
+	do {
+		error = try_send(from, to, chunk);
 		if (error != -EAGAIN || flags & MSG_DONTWAIT)
-			return error;
-		error = wait_event_interruptible(wait,
-						 may_send(from, to, chunk) || send_error(from, to));
-		if (error)
-			return error;
-	}
+			break;
+		error = wait_event_exclusive(wait,
+					     may_send(from, to, chunk) || send_error(from, to));
+	} while (!error);
+	wake_up_next(wait, socket_has_room(from, to));
+	return error;
 }

@@ -76,18 +76,19 @@ static u64 take_expirations(struct timerfd *tfd)
 static ssize_t timerfd_read(struct file *file, void *buf, size_t n, u64 pos)
 {
 	struct timerfd *tfd = file->private;
+	int error = 0;
 	u64 nr;
 
 	if (n < sizeof(nr))
 		return -EINVAL;
-	while (!(nr = take_expirations(tfd))) {
-		int error = -EAGAIN;
-
+	while (!error && !(nr = take_expirations(tfd))) {
+		error = -EAGAIN;
 		if (!(READ_ONCE(file->flags) & O_NONBLOCK))
-			error = wait_event_interruptible(&tfd->read_wait, READ_ONCE(tfd->expired));
-		if (error)
-			return error;
+			error = wait_event_exclusive(&tfd->read_wait, READ_ONCE(tfd->expired));
 	}
+	wake_up_next(&tfd->read_wait, READ_ONCE(tfd->expired));
+	if (error)
+		return error;
 	memcpy(buf, &nr, sizeof(nr));
 	return sizeof(nr);
 }

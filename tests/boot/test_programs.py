@@ -68,6 +68,7 @@ PROCESSES = [
     "timers",
     "tree",
     "waits",
+    "wakeups",
 ]
 FOR_ROOT = ("attrs", "ids", "perms", "perms-process", "perms-race", "realtime")
 ONLY_GLIBC = ("badelf", "exceptions", "fpu", "futexops", "klog")

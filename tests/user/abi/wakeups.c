@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * No wake-up is lost: of several processes that wait for the same thing, each gets one, although
+ * some of them are killed while it comes. A kernel that wakes one waiter for one thing must wake
+ * another if that one is killed, and go on if there is more.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <sys/un.h>
+
+#include "run.h"
+
+#define NR_WAITERS 8
+#define NR_KILLED  3 /* of these */
+#define NR_ROUNDS  12
+#define BUF_BYTES  8
+
+static int fds[2];
+static const char buf[4096] = { 1 };
+
+/* What they wait for: make() prepares it, wait() waits, event() is for one of them. */
+
+static int read_one(void)
+{
+	char in[BUF_BYTES];
+
+	return read(fds[0], in, sizeof(in)) == sizeof(in);
+}
+
+static void write_one(void)
+{
+	CHECK(write(fds[1], buf, BUF_BYTES) == BUF_BYTES);
+}
+
+static void make_pipe(void)
+{
+	CHECK(!pipe(fds));
+}
+
+static void make_stream(void)
+{
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
+}
+
+static void make_datagrams(void)
+{
+	CHECK(!socketpair(AF_UNIX, SOCK_DGRAM, 0, fds));
+}
+
+static void make_eventfd(void)
+{
+	CHECK((fds[0] = eventfd(0, EFD_SEMAPHORE)) >= 0);
+	CHECK((fds[1] = dup(fds[0])) >= 0);
+}
+
+static void make_timerfd(void)
+{
+	CHECK((fds[0] = timerfd_create(CLOCK_MONOTONIC, 0)) >= 0);
+	CHECK((fds[1] = dup(fds[0])) >= 0);
+}
+
+/* Expires again and again: an expiry that nobody has read is not counted as another one. */
+static void start_timer(void)
+{
+	struct itimerspec soon = { { 0, 1000000 }, { 0, 1 } };
+
+	CHECK(!timerfd_settime(fds[0], 0, &soon, NULL));
+}
+
+static int write_waiting(void)
+{
+	return write(fds[1], buf, BUF_BYTES) == BUF_BYTES;
+}
+
+/* Some need more room than others. */
+static int write_much(void)
+{
+	return write(fds[1], buf, getpid() % 2 ? sizeof(buf) : BUF_BYTES) > 0;
+}
+
+static void receive(void)
+{
+	CHECK(read_one());
+}
+
+/* Linux makes room in a pipe by pages. */
+static void read_page(void)
+{
+	char page[sizeof(buf)];
+
+	CHECK(read(fds[0], page, sizeof(page)) > 0);
+}
+
+static void fill(void)
+{
+	int flags = fcntl(fds[1], F_GETFL);
+
+	CHECK(!fcntl(fds[1], F_SETFL, flags | O_NONBLOCK));
+	while (write(fds[1], buf, sizeof(buf)) > 0)
+		;
+	while (write(fds[1], buf, BUF_BYTES) > 0)
+		;
+	CHECK(!fcntl(fds[1], F_SETFL, flags));
+}
+
+static void make_full_pipe(void)
+{
+	make_pipe();
+	fill();
+}
+
+static struct sockaddr_un name = { AF_UNIX, "/tmp/wakeups" };
+
+/* The number of messages is limited: the receiver is not connected to the sender. */
+static void make_full_datagrams(void)
+{
+	unlink(name.sun_path);
+	CHECK((fds[0] = socket(AF_UNIX, SOCK_DGRAM, 0)) >= 0);
+	CHECK((fds[1] = socket(AF_UNIX, SOCK_DGRAM, 0)) >= 0);
+	CHECK(!bind(fds[0], (struct sockaddr *)&name, sizeof(name)));
+	CHECK(!connect(fds[1], (struct sockaddr *)&name, sizeof(name)));
+	while (send(fds[1], buf, BUF_BYTES, MSG_DONTWAIT) > 0)
+		;
+}
+
+static void make_listener(void)
+{
+	unlink(name.sun_path);
+	CHECK((fds[0] = socket(AF_UNIX, SOCK_STREAM, 0)) >= 0);
+	CHECK(!bind(fds[0], (struct sockaddr *)&name, sizeof(name)) && !listen(fds[0], 100));
+	CHECK((fds[1] = dup(fds[0])) >= 0);
+}
+
+static int accept_one(void)
+{
+	return accept(fds[0], NULL, NULL) >= 0;
+}
+
+static int connect_one(void)
+{
+	return !connect(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&name, sizeof(name));
+}
+
+static void connect_event(void)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	CHECK(!connect(fd, (struct sockaddr *)&name, sizeof(name)));
+	close(fd);
+}
+
+static void make_full_listener(void)
+{
+	make_listener();
+	CHECK(!listen(fds[0], 0));
+	connect_event();
+}
+
+static void accept_event(void)
+{
+	struct pollfd one = { .fd = fds[0], .events = POLLIN };
+	int fd;
+
+	if (!poll(&one, 1, 0))
+		return;
+	fd = accept(fds[0], NULL, NULL);
+	CHECK(fd >= 0 && !close(fd));
+}
+
+/* A lock: the holder, this process, releases it, and each that gets it does at its end. */
+static void make_lock(void)
+{
+	CHECK((fds[0] = open("/tmp/wakeups-lock", O_RDWR | O_CREAT, 0600)) >= 0);
+	CHECK((fds[1] = dup(fds[0])) >= 0);
+}
+
+static void make_flock(void)
+{
+	make_lock();
+	CHECK(!flock(fds[0], LOCK_EX));
+}
+
+static int lock_file(void)
+{
+	int fd = open("/tmp/wakeups-lock", O_RDWR);
+
+	/* Shared locks can be held at the same time. */
+	return !flock(fd, getpid() % 3 ? LOCK_EX : LOCK_SH);
+}
+
+static void unlock_file(void)
+{
+	CHECK(!flock(fds[0], LOCK_UN));
+}
+
+static int set_record(int type, int start)
+{
+	struct flock lock = { .l_type = type, .l_whence = SEEK_SET, .l_start = start, .l_len = 4 };
+
+	return !fcntl(fds[0], F_SETLKW, &lock);
+}
+
+static void make_record(void)
+{
+	make_lock();
+	CHECK(set_record(F_WRLCK, 0) && set_record(F_WRLCK, 4));
+}
+
+/* Ranges overlap: some wait for one or both halves, or for each other. */
+static int lock_record(void)
+{
+	return set_record(getpid() % 3 ? F_WRLCK : F_RDLCK, getpid() % 5);
+}
+
+static void unlock_record(void)
+{
+	CHECK(set_record(F_UNLCK, 0) && set_record(F_UNLCK, 4));
+}
+
+/* Waits for all. Some were killed, but may have ended before. Repeats the event, if any. */
+static void reap(const pid_t *pids, int first_killed, void (*event)(void))
+{
+	for (int i = 0; i < NR_WAITERS; i++) {
+		int is_killed = (i + NR_WAITERS - first_killed) % NR_WAITERS < NR_KILLED;
+		int status;
+
+		while (!waitpid(pids[i], &status, event ? WNOHANG : 0))
+			event();
+		CHECK(status == EXITED(0) || (is_killed && status == SIGKILL));
+	}
+}
+
+/* nr_events of 0: the event does nothing unless a waiter has got something, and is repeated. */
+static void check_waiters(void (*make)(void), int (*wait)(void), void (*event)(void), int nr_events)
+{
+	pid_t pids[NR_WAITERS];
+
+	for (int round = 0; round < NR_ROUNDS; round++) {
+		make();
+		for (int i = 0; i < NR_WAITERS; i++) {
+			pids[i] = fork_child();
+			if (!pids[i])
+				child_exit(wait() ? 0 : 2);
+			sleep_ms(round % 2);
+		}
+		sleep_ms(5);
+		/* Kills waiters before, between and after events. */
+		for (int i = 0; i < nr_events || i < NR_KILLED; i++) {
+			if (round & 2 && i < nr_events)
+				event();
+			if (i < NR_KILLED)
+				CHECK(!kill(pids[(i + round / 4) % NR_WAITERS], SIGKILL));
+			if (!(round & 2) && i < nr_events)
+				event();
+		}
+		reap(pids, round / 4, nr_events ? NULL : event);
+		close(fds[0]);
+		close(fds[1]);
+	}
+}
+
+#define WAITERS(name, make, wait, event, nr_events)          \
+	static void test_##name(void)                        \
+	{                                                    \
+		check_waiters(make, wait, event, nr_events); \
+	}
+
+WAITERS(pipe_read, make_pipe, read_one, write_one, NR_WAITERS)
+WAITERS(stream_receive, make_stream, read_one, write_one, NR_WAITERS)
+WAITERS(datagram_receive, make_datagrams, read_one, write_one, NR_WAITERS)
+WAITERS(eventfd_read, make_eventfd, read_one, write_one, NR_WAITERS)
+WAITERS(timerfd_read, make_timerfd, read_one, start_timer, 1)
+WAITERS(pipe_write, make_full_pipe, write_waiting, read_page, NR_WAITERS)
+WAITERS(pipe_write_much, make_full_pipe, write_much, read_page, NR_WAITERS)
+WAITERS(datagram_send, make_full_datagrams, write_waiting, receive, NR_WAITERS)
+WAITERS(accept, make_listener, accept_one, connect_event, NR_WAITERS)
+WAITERS(connect, make_full_listener, connect_one, accept_event, 0)
+WAITERS(flock, make_flock, lock_file, unlock_file, 1)
+WAITERS(record_lock, make_record, lock_record, unlock_record, 1)
+
+static const struct test tests[] = {
+	TEST(pipe_read),
+	TEST(stream_receive),
+	TEST(datagram_receive),
+	TEST(eventfd_read),
+	TEST(timerfd_read),
+	TEST(pipe_write),
+	TEST(pipe_write_much),
+	TEST(datagram_send),
+	TEST(accept),
+	TEST(connect),
+	TEST(flock),
+	TEST(record_lock),
+	{ 0 },
+};
+
+int main(int argc, char **argv)
+{
+	return run_tests("wakeups", tests, argc, argv);
+}
