@@ -166,10 +166,10 @@ struct sigpending {
 	/* struct signal_entry: one of each standard signal, then all of others. */
 	struct list_head queue;
 	/*
-	 * How often stop signals, and SIGCONT, were discarded for all threads; of a thread: how
-	 * often its own were.
+	 * How often stop signals were discarded for all threads, plus 2^32 times how often SIGCONT
+	 * was; of a thread: how often its own were.
 	 */
-	u32 nr_discards[2];
+	u64 nr_discards;
 	/* The last entry that signal_drop_ignored() has looked at and kept; &queue: none. */
 	struct list_head *mark;
 };
@@ -179,7 +179,7 @@ struct signal_search {
 	struct list_walk walk; /* its node is in proc->thread_walks while the search goes on */
 	u64 signals;
 	unsigned int nr_left; /* threads to look at */
-	struct timer timer;
+	struct timer timer;   /* not set up until a search must go on */
 };
 
 struct signal_entry;

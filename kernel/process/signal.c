@@ -92,7 +92,7 @@ void signal_notify_thread(struct task *task)
 void signal_recalc(struct task *task)
 {
 	struct process *proc = task->proc;
-	u64 waiting = signal_pending_of(task) | proc->pending.set;
+	u64 waiting = signal_own_pending(task) | proc->pending.set;
 
 	ASSERT_HELD(&proc->lock);
 	WRITE_ONCE(task->signal_pending, waiting & ~signal_blocked_by(task) || proc->stopped);
@@ -270,7 +270,7 @@ static int send_locked(struct process *proc, struct task *task, int sig, const s
 	else if (SIGNAL_BIT(sig) & SIGNALS_STOP)
 		signal_discard_all(proc, SIGNAL_BIT(SIGCONT));
 	if (task)
-		signal_pending_of(task);
+		signal_own_pending(task);
 	if (is_dropped(proc, to, sig, info)) {
 		signal_count(proc, sig, SIGNAL_IGNORED);
 		profile_trace(signal_generate, sig, info, to, !task, PROFILE_SIGNAL_IGNORED);

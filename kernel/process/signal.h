@@ -39,6 +39,14 @@ void signal_discard(struct sigpending *pending, u64 signals);
  * signal_pending_of(). Locked.
  */
 void signal_discard_all(struct process *proc, u64 signals);
+/* Does the same inline unless there is something to drop. */
+static inline u64 signal_own_pending(struct task *task)
+{
+	if (unlikely(task->pending.nr_discards != task->proc->pending.nr_discards))
+		return signal_pending_of(task);
+	return task->pending.set;
+}
+
 /* Drops all of a queue in steps between which interrupts are on. Not locked. */
 void signal_discard_in_steps(struct process *proc, struct sigpending *pending);
 /*
@@ -96,8 +104,11 @@ struct task *signal_choose_thread(struct process *proc, struct task *only, int s
 /* Notifies, for each of these signals of the process, a thread that does not block it. Locked. */
 void signal_find_threads(struct process *proc, u64 signals);
 /* The current thread blocks these signals no longer, and looks for them. Locked. */
-void signal_takes(struct process *proc, u64 signals);
-void signal_search_init(struct process *proc);
+static inline void signal_takes(struct process *proc, u64 signals)
+{
+	proc->blocked_by_all &= ~signals;
+	proc->search.signals &= ~signals;
+}
 void signal_search_end(struct process *proc); /* before it is freed */
 
 /* Makes a thread look for its signals. Locked. */

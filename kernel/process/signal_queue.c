@@ -199,14 +199,12 @@ void sigpending_flush(struct sigpending *pending)
 	DEBUG_ASSERT(!pending->set && list_empty(&pending->queue));
 }
 
-static const u64 discarded[] = { SIGNALS_STOP, SIGNAL_BIT(SIGCONT) };
-
 void signal_discard_all(struct process *proc, u64 signals)
 {
 	ASSERT_HELD(&proc->lock);
 	signal_discard(&proc->pending, signals);
 	if (proc->thread_signals & signals)
-		proc->pending.nr_discards[signals == discarded[1]]++;
+		proc->pending.nr_discards += signals & SIGNALS_STOP ? 1 : 1ULL << 32;
 	proc->thread_signals &= ~signals;
 }
 
@@ -215,11 +213,11 @@ u64 signal_pending_of(struct task *task)
 	struct sigpending *own = &task->pending, *all = &task->proc->pending;
 
 	ASSERT_HELD(&task->proc->lock);
-	for (int i = 0; i < 2; i++) {
-		if (unlikely(own->nr_discards[i] != all->nr_discards[i]))
-			signal_discard(own, discarded[i]);
-		own->nr_discards[i] = all->nr_discards[i];
-	}
+	if ((u32)own->nr_discards != (u32)all->nr_discards)
+		signal_discard(own, SIGNALS_STOP);
+	if (own->nr_discards >> 32 != all->nr_discards >> 32)
+		signal_discard(own, SIGNAL_BIT(SIGCONT));
+	own->nr_discards = all->nr_discards;
 	return own->set;
 }
 
@@ -303,7 +301,7 @@ int signal_find(u64 set, struct sigpending **pending)
 
 	ASSERT_HELD(&task->proc->lock);
 	*pending = &task->pending;
-	if (!(signal_pending_of(task) & set))
+	if (!(signal_own_pending(task) & set))
 		*pending = &task->proc->pending;
 	set &= (*pending)->set;
 	return set ? first_signal(set) : 0;

@@ -102,7 +102,7 @@ SYSCALL_DEFINE2(rt_sigpending, u64 __user *, uset, size_t, sigsetsize)
 	if (sigsetsize > sizeof(u64))
 		return -EINVAL;
 	flags = spin_lock_irqsave(&task->proc->lock);
-	set = (signal_pending_of(task) | task->proc->pending.set) & task->blocked_signals;
+	set = (signal_own_pending(task) | task->proc->pending.set) & task->blocked_signals;
 	spin_unlock_irqrestore(&task->proc->lock, flags);
 	return copy_to_user(uset, &set, sigsetsize);
 }

@@ -88,15 +88,10 @@ static void continue_search(struct timer *timer)
 	spin_unlock_irqrestore(&proc->lock, flags);
 }
 
-void signal_search_init(struct process *proc)
-{
-	list_init(&proc->search.walk.node);
-	timer_setup(&proc->search.timer, continue_search);
-}
-
 void signal_search_end(struct process *proc)
 {
-	timer_cancel_everywhere(&proc->search.timer);
+	if (proc->search.timer.fn)
+		timer_cancel_everywhere(&proc->search.timer);
 }
 
 void signal_find_threads(struct process *proc, u64 signals)
@@ -115,12 +110,7 @@ void signal_find_threads(struct process *proc, u64 signals)
 	if (!search(proc))
 		return;
 	list_add(&this->walk.node, &proc->thread_walks);
+	if (!this->timer.fn)
+		timer_setup(&this->timer, continue_search);
 	timer_start(&this->timer, clock_monotonic_ns());
-}
-
-void signal_takes(struct process *proc, u64 signals)
-{
-	ASSERT_HELD(&proc->lock);
-	proc->blocked_by_all &= ~signals;
-	proc->search.signals &= ~signals;
 }

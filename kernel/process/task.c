@@ -170,7 +170,7 @@ struct process *process_alloc(const char *comm)
 	list_init(&proc->thread_walks);
 	list_init(&proc->stopped_threads);
 	sigpending_init(&proc->pending);
-	signal_search_init(proc);
+	list_init(&proc->search.walk.node);
 	wait_queue_init(&proc->exit_wait);
 	wait_queue_init(&proc->child_wait);
 	leak_count(LEAK_PROCESSES, 1);
