@@ -210,7 +210,7 @@ def test_every_program_is_tested():
     used_elsewhere |= {"crowd", "tables", "names", "attacker", "offcpu", "hoard", "soak", "stall"}
     used_elsewhere |= {"failing", "codefiles", "bench-areas", "bench-crowds", "generations"}
     used_elsewhere |= {"agree", "operations", "turns", "crashes", "late-kills", "owners", "paths"}
-    used_elsewhere |= {"batch", "critical", "mapped", "worksets"}
+    used_elsewhere |= {"batch", "critical", "herds", "mapped", "worksets"}
     sources = {path.stem for path in (ROOT / "tests/user").rglob("*.c*")}
     assert sources - used_elsewhere == set(CHECKERS + ALONE + PROCESSES)
 
