@@ -4,10 +4,11 @@
  * requests. An owner's record locks do not overlap, and those of the same type are not adjacent.
  *
  * A waiting request stores the owner of the lock that blocks it. Each change that could unblock
- * requests clears these pointers of the file and wakes all waiters, which try again. So the
- * pointers always say who waits for whom, and a request that would close a cycle is refused
- * (EDEADLK). As in Linux, this covers only the locks of processes, and only one of a process's
- * waiting threads.
+ * requests looks at them in the order in which they came, clears the pointers of those that could
+ * now be granted together, and wakes these waiters, which try again. A waiter that was woken in
+ * vain, or gets a signal, does the same for those that it has held back. So the pointers always say
+ * who waits for whom, and a request that would close a cycle is refused (EDEADLK). As in Linux,
+ * this covers only the locks of processes, and only one of a process's waiting threads.
  */
 
 #include "lock.h"
@@ -22,14 +23,16 @@
 struct file_locks {
 	struct list_head held;
 	struct list_head waits;
+	struct list_head woken;	       /* waits that will try again */
+	unsigned int nr_process_waits; /* of both, of processes */
 };
 
 struct lock_wait {
-	struct list_head node;	/* in the file's list of waits */
+	struct list_head node;	/* in one of the file's lists */
 	struct lock_wait *next; /* in the bucket of the owner, if that is a process */
 	const void *owner;
 	const struct file_lock *request;
-	const void *blocker; /* owner of a conflicting lock; NULL: try again */
+	const void *blocker; /* owner of a conflicting lock or woken wait; NULL: try again */
 	struct wait_queue wq;
 };
 
@@ -97,6 +100,8 @@ static struct file_locks *get_locks(struct inode *inode)
 		return NULL;
 	list_init(&locks->held);
 	list_init(&locks->waits);
+	list_init(&locks->woken);
+	locks->nr_process_waits = 0;
 	WRITE_ONCE(inode->locks, locks);
 	return locks;
 }
@@ -105,7 +110,8 @@ void lock_free(struct inode *inode)
 {
 	struct file_locks *locks = inode->locks;
 
-	DEBUG_ASSERT(!locks || (list_empty(&locks->held) && list_empty(&locks->waits)));
+	DEBUG_ASSERT(!locks || (list_empty(&locks->held) && list_empty(&locks->waits) &&
+				list_empty(&locks->woken)));
 	kfree(locks);
 }
 
@@ -125,17 +131,6 @@ static void remove_lock(struct file_lock *lock)
 	kfree(lock);
 }
 
-static void wake_all(struct file_locks *locks)
-{
-	struct lock_wait *wait;
-
-	ASSERT_HELD(&lock_mutex);
-	list_for_each_entry(wait, &locks->waits, node) {
-		WRITE_ONCE(wait->blocker, NULL);
-		wake_up_all(&wait->wq);
-	}
-}
-
 static bool is_same_owner(const struct file_lock *a, const struct file_lock *b)
 {
 	return a->owner == b->owner && a->kind == b->kind;
@@ -151,6 +146,12 @@ static bool touches(const struct file_lock *a, const struct file_lock *b)
 	return a->start <= b->last + 1 && b->start <= a->last + 1;
 }
 
+static bool conflicts(const struct file_lock *a, const struct file_lock *b)
+{
+	return a->kind == b->kind && a->owner != b->owner && overlaps(a, b) &&
+	       (a->type == F_WRLCK || b->type == F_WRLCK);
+}
+
 static struct file_lock *find_conflict(struct file_locks *locks, const struct file_lock *request)
 {
 	struct file_lock *lock, *first = NULL;
@@ -158,15 +159,49 @@ static struct file_lock *find_conflict(struct file_locks *locks, const struct fi
 	if (request->type == F_UNLCK)
 		return NULL;
 	list_for_each_entry(lock, &locks->held, node) {
-		if (lock->kind != request->kind || lock->owner == request->owner ||
-		    !overlaps(lock, request))
-			continue;
-		if (lock->type != F_WRLCK && request->type != F_WRLCK)
-			continue;
-		if (!first || lock->start < first->start)
+		if (conflicts(lock, request) && (!first || lock->start < first->start))
 			first = lock;
 	}
 	return first;
+}
+
+/* Returns a request whose waiter was woken, and which conflicts with another request. */
+static const struct file_lock *find_woken(struct file_locks *locks, const struct file_lock *request)
+{
+	const struct lock_wait *wait;
+
+	list_for_each_entry(wait, &locks->woken, node) {
+		if (conflicts(wait->request, request))
+			return wait->request;
+	}
+	return NULL;
+}
+
+/* Wakes those whose requests in this range can be granted now. */
+static void wake_waiters(struct file_locks *locks, const struct file_lock *range)
+{
+	struct lock_wait *wait, *next;
+
+	ASSERT_HELD(&lock_mutex);
+	list_for_each_entry_safe(wait, next, &locks->waits, node) {
+		const struct file_lock *request = wait->request, *conflict;
+
+		if (request->kind != range->kind || !overlaps(request, range))
+			continue;
+		conflict = find_conflict(locks, request);
+		if (!conflict)
+			conflict = find_woken(locks, request);
+		WRITE_ONCE(wait->blocker, conflict ? conflict->owner : NULL);
+		if (conflict)
+			continue;
+		list_del(&wait->node);
+		list_add_tail(&wait->node, &locks->woken);
+		wake_up_all(&wait->wq);
+		/* All others conflict with this request. Only processes must know their blocker. */
+		if (request->type == F_WRLCK && request->start <= range->start &&
+		    request->last >= range->last && !locks->nr_process_waits)
+			break;
+	}
 }
 
 /* Removes the range from an owner's lock. Uses *spare if two parts of the lock remain. */
@@ -220,7 +255,7 @@ static void apply_lock(struct file_locks *locks, const struct file_lock *request
 		spares[0] = NULL;
 	}
 	if (gives_up)
-		wake_all(locks);
+		wake_waiters(locks, request);
 }
 
 /*
@@ -237,7 +272,7 @@ static int drop_other_type(struct file_locks *locks, const struct file_lock *req
 		if (lock->type == request->type)
 			return 0;
 		remove_lock(lock);
-		wake_all(locks);
+		wake_waiters(locks, request);
 		break;
 	}
 	return -EAGAIN;
@@ -261,14 +296,18 @@ static int wait_for_change(struct file_locks *locks, const struct file_lock *req
 	wait_queue_init_at(&wait.wq, request->kind == LOCK_RECORD ? "record lock" : "flock",
 			   LOCK_PLACE("lock_wait"));
 	list_add_tail(&wait.node, &locks->waits);
+	locks->nr_process_waits += of_process;
 	if (of_process)
 		add_to_bucket(&wait);
 	mutex_unlock(&lock_mutex);
 	error = wait_event_interruptible(&wait.wq, !READ_ONCE(wait.blocker));
 	mutex_lock(&lock_mutex);
 	list_del(&wait.node);
+	locks->nr_process_waits -= of_process;
 	if (of_process)
 		remove_from_bucket(&wait);
+	if (!wait.blocker && (error || find_conflict(locks, request)))
+		wake_waiters(locks, request);
 	return error;
 }
 
@@ -341,8 +380,12 @@ void lock_release_owner(struct file *file, const void *owner)
 		remove_lock(lock);
 		found = true;
 	}
-	if (found)
-		wake_all(locks);
+	if (found) {
+		wake_waiters(locks,
+			     &(struct file_lock){ .kind = LOCK_RECORD, .last = LOCK_LAST_BYTE });
+		wake_waiters(locks,
+			     &(struct file_lock){ .kind = LOCK_WHOLE, .last = LOCK_LAST_BYTE });
+	}
 	mutex_unlock(&lock_mutex);
 }
 
@@ -377,8 +420,7 @@ void locks_text(struct text *text)
 	list_for_each_entry(lock, &all_locks, all_node) {
 		show_lock(text, ++nr, "", lock);
 		list_for_each_entry(wait, &lock->file->inode->locks->waits, node) {
-			if (wait->blocker == lock->owner && wait->request->kind == lock->kind &&
-			    overlaps(wait->request, lock))
+			if (find_conflict(lock->file->inode->locks, wait->request) == lock)
 				show_lock(text, nr, "-> ", wait->request);
 		}
 	}

@@ -422,6 +422,30 @@ static void test_deadlock(void)
 	close(fd);
 }
 
+/* Two processes wait for the same lock. The one that gets it would wait for the other. */
+static void test_deadlock_later(void)
+{
+	int fd = open_file();
+	pid_t pids[2];
+
+	CHECK(!lock(fd, F_SETLK, F_WRLCK, 0, 1));
+	for (int i = 0; i < 2; i++) {
+		pids[i] = fork_child();
+		if (!pids[i]) {
+			CHECK(!i || !lock(fd, F_SETLK, F_WRLCK, 1, 1));
+			CHECK(!lock(fd, F_SETLKW, F_WRLCK, 0, 1));
+			if (!i)
+				CHECK(lock(fd, F_SETLKW, F_WRLCK, 1, 1) == -1 && errno == EDEADLK);
+			child_exit(3);
+		}
+		CHECK(WAIT_UNTIL(state_of(pids[i]) == 'S' && waits_for(pids[i], "record lock")));
+	}
+	CHECK(seen(fd, 1, 1).l_pid == pids[1] && !lock(fd, F_SETLK, F_UNLCK, 0, 1));
+	for (int i = 0; i < 2; i++)
+		CHECK(child_status(pids[i]) == EXITED(3));
+	close(fd);
+}
+
 static void test_flock(void)
 {
 	int fd = open_file(), other = open_file(), third = open_file(), copy;
@@ -510,8 +534,9 @@ static void test_storm(void)
 }
 
 static const struct test tests[] = {
-	TEST(arguments), TEST(ranges),	 TEST(model), TEST(split), TEST(owners),
-	TEST(waiting),	 TEST(deadlock), TEST(flock), TEST(storm), { 0 },
+	TEST(arguments), TEST(ranges),	TEST(model),	TEST(split),
+	TEST(owners),	 TEST(waiting), TEST(deadlock), TEST(deadlock_later),
+	TEST(flock),	 TEST(storm),	{ 0 },
 };
 
 int main(int argc, char **argv)
