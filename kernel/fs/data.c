@@ -232,6 +232,11 @@ struct page *inode_get_page(struct inode *inode, u64 index)
 	return get_page(inode, index, true);
 }
 
+struct page *file_get_page(struct file *file, u64 index)
+{
+	return file_is_regular(file) ? inode_get_page(file->inode, index) : ERR_PTR(-ENXIO);
+}
+
 bool file_has_page(const struct file *file, u64 index, const struct page *page)
 {
 	struct inode *inode = file->inode;

@@ -199,8 +199,3 @@ ssize_t file_read_at(struct file *file, void *buf, size_t n, u64 pos)
 		return -EINVAL;
 	return inode_read(file->inode, buf, n, pos, false);
 }
-
-struct page *file_get_page(struct file *file, u64 index)
-{
-	return file_is_regular(file) ? inode_get_page(file->inode, index) : ERR_PTR(-ENXIO);
-}

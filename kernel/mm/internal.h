@@ -47,7 +47,11 @@ phys_addr_t early_ram_end(void);
  * Returns the first area that ends after addr (the area that contains addr, if there is one), or
  * NULL.
  */
-struct vma *vma_find_from(const struct mm *mm, u64 addr);
+static inline struct vma *vma_find_from(const struct mm *mm, u64 addr)
+{
+	ASSERT_MM_HELD(mm);
+	return vma_tree_find(&mm->areas, addr);
+}
 
 /*
  * Iterates over the areas that overlap [from, to), in the order of addresses. The body may change
@@ -75,7 +79,12 @@ static inline enum mm_kind vma_kind(const struct vma *vma)
 }
 
 /* Returns the area that contains addr, or NULL. */
-struct vma *vma_find(const struct mm *mm, u64 addr);
+static inline struct vma *vma_find(const struct mm *mm, u64 addr)
+{
+	struct vma *vma = vma_find_from(mm, addr);
+
+	return vma && vma->start <= addr ? vma : NULL;
+}
 
 /* Return true if no area overlaps [start, end), or if areas cover all of it. */
 bool vma_range_free(const struct mm *mm, u64 start, u64 end);

@@ -21,19 +21,6 @@ static __maybe_unused bool areas_are_sound(const struct mm *mm)
 	return mm->nr_vmas > MAX_AREAS_CHECKED || vma_tree_is_sound(&mm->areas, mm->nr_vmas);
 }
 
-struct vma *vma_find_from(const struct mm *mm, u64 addr)
-{
-	ASSERT_MM_HELD(mm);
-	return vma_tree_find(&mm->areas, addr);
-}
-
-struct vma *vma_find(const struct mm *mm, u64 addr)
-{
-	struct vma *vma = vma_find_from(mm, addr);
-
-	return vma && vma->start <= addr ? vma : NULL;
-}
-
 bool vma_range_free(const struct mm *mm, u64 start, u64 end)
 {
 	const struct vma *vma = vma_find_from(mm, start);

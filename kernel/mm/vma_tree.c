@@ -95,20 +95,6 @@ void vma_tree_update(struct vma_tree *tree, struct vma *vma)
 	}
 }
 
-struct vma *vma_tree_find(const struct vma_tree *tree, u64 addr)
-{
-	struct vma *vma = tree->root, *found = NULL;
-
-	while (vma) {
-		bool behind = vma->end > addr;
-
-		if (behind)
-			found = vma;
-		vma = vma->child[!behind];
-	}
-	return found;
-}
-
 /*
  * Returns the last area of a subtree with such a hole directly below it. The caller knows that
  * there is one.

@@ -14,7 +14,19 @@
  * Returns the first area that ends after addr (the area that contains addr, if there is one), or
  * NULL.
  */
-struct vma *vma_tree_find(const struct vma_tree *tree, u64 addr);
+static inline struct vma *vma_tree_find(const struct vma_tree *tree, u64 addr)
+{
+	struct vma *vma = tree->root, *found = NULL;
+
+	while (vma) {
+		bool behind = vma->end > addr;
+
+		if (behind)
+			found = vma;
+		vma = vma->child[!behind];
+	}
+	return found;
+}
 
 /* Returns the highest free place of that size that ends at or below end; 0: there is none. */
 u64 vma_tree_place(const struct vma_tree *tree, u64 end, u64 bytes);
