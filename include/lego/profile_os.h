@@ -419,10 +419,10 @@ static inline u64 os_random(void)
 
 static inline bool os_is_allocator(const char *function)
 {
-	static const char *const names[] = { "page_alloc", "cpu_fill", "alloc_large",
-					     "slab_alloc", "kmalloc",  "kzalloc",
-					     "kstrdup",	   "kfree",    "page_put",
-					     "free_single" };
+	static const char *const names[] = { "page_alloc",  "page_alloc_slow", "cpu_fill",
+					     "alloc_large", "slab_alloc",      "kmalloc",
+					     "kzalloc",	    "kstrdup",	       "kfree",
+					     "page_put",    "free_single" };
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(names); i++) {
 		if (!strcmp(function, names[i]))

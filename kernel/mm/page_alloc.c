@@ -168,14 +168,24 @@ static void free_single(struct page *page)
 	local_irq_restore(flags);
 }
 
-struct page *(page_alloc)(unsigned int order, unsigned int flags PROFILE_MEMORY_SITE_PARAM)
+static __always_inline struct page *begin_use(struct page *page, unsigned int order,
+					      unsigned int flags)
+{
+	BUG_ON(atomic_read(&page->refs));
+	page_debug_alloc(page, order);
+	atomic_set(&page->refs, 1);
+	if (flags & PAGE_ZERO)
+		memset(page_address(page), 0, PAGE_SIZE << order);
+	return page;
+}
+
+/* Allocates a block, or a page if that takes more than one from the CPU's stack. */
+static noinline struct page *page_alloc_slow(unsigned int order,
+					     unsigned int flags PROFILE_MEMORY_SITE_PARAM)
 {
 	struct page *page = NULL;
 	unsigned long irq_flags;
 
-	ASSERT_NOT_NMI();
-	if (fail_alloc())
-		return NULL;
 	if (!order) {
 		irq_flags = local_irq_save();
 		page = alloc_single();
@@ -195,13 +205,34 @@ struct page *(page_alloc)(unsigned int order, unsigned int flags PROFILE_MEMORY_
 	}
 	if (!page)
 		return NULL;
-	BUG_ON(atomic_read(&page->refs));
 	profile_trace(mm_page_alloc, page - page_map, order);
-	page_debug_alloc(page, order);
-	atomic_set(&page->refs, 1);
-	if (flags & PAGE_ZERO)
-		memset(page_address(page), 0, PAGE_SIZE << order);
-	return page;
+	return begin_use(page, order, flags);
+}
+
+struct page *(page_alloc)(unsigned int order, unsigned int flags PROFILE_MEMORY_SITE_PARAM)
+{
+	unsigned long irq_flags;
+	struct page_cache *cache;
+	struct page *page;
+	bool is_slow = order;
+
+	ASSERT_NOT_NMI();
+	if (fail_alloc())
+		return NULL;
+	profile_trace_asks(mm_page_alloc, is_slow);
+	profile_memory_asks_chain(is_slow);
+	if (unlikely(is_slow))
+		return page_alloc_slow(order, flags PROFILE_MEMORY_SITE_ARG);
+	irq_flags = local_irq_save();
+	cache = &per_cpu(page_cache, smp_processor_id());
+	if (unlikely(!cache->nr)) {
+		local_irq_restore(irq_flags);
+		return page_alloc_slow(0, flags PROFILE_MEMORY_SITE_ARG);
+	}
+	page = cache->pages[--cache->nr];
+	profile_memory_alloc_page_alone(page);
+	local_irq_restore(irq_flags);
+	return begin_use(page, 0, flags);
 }
 
 void page_put(struct page *page)

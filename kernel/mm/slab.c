@@ -203,7 +203,7 @@ static noinline void cpu_spill(struct slab_cache *cache, struct slab_cpu *cpu)
 	spin_unlock(&cache->lock);
 }
 
-static void *alloc_large(size_t size, unsigned long caller PROFILE_MEMORY_SITE_PARAM)
+static noinline void *alloc_large(size_t size, unsigned long caller PROFILE_MEMORY_SITE_PARAM)
 {
 	unsigned int order = 0;
 	unsigned long flags;
@@ -223,31 +223,28 @@ static void *alloc_large(size_t size, unsigned long caller PROFILE_MEMORY_SITE_P
 	return page_address(page);
 }
 
-/* Allocates an object. caller is the return address of the public function below. */
-static noinline void *slab_alloc(size_t size, unsigned long caller PROFILE_MEMORY_SITE_PARAM)
+static __always_inline void *take_object(struct slab_cpu *cpu)
 {
-	size_t object_size = slab_debug_size(size);
-	size_t class;
-	unsigned long flags;
-	struct slab_cpu *cpu;
-	void *object;
+	void *object = cpu->head;
 
-	if (fail_alloc())
-		return NULL;
-	if (unlikely(object_size > MAX_SIZE))
-		return alloc_large(size, caller PROFILE_MEMORY_SITE_ARG);
-	class = class_of_chunk[DIV_ROUND_UP(object_size, MIN_SIZE)];
-	flags = local_irq_save();
-	cpu = &per_cpu(slab_cpu, smp_processor_id())[class];
-	ASSERT_NOT_NMI();
 	DEBUG_ASSERT(!cpu->head == !cpu->nr);
-	if (unlikely(!cpu->head))
+	cpu->head = next_of(object);
+	cpu->nr--;
+	cpu->nr_live++;
+	return object;
+}
+
+/* Allocates an object if this takes more than a free one: fills the list, or calls profilers. */
+static noinline void *slab_alloc(size_t size, unsigned long caller, size_t class,
+				 unsigned long flags PROFILE_MEMORY_SITE_PARAM)
+{
+	struct slab_cpu *cpu = &per_cpu(slab_cpu, smp_processor_id())[class];
+	void *object = NULL;
+
+	if (!cpu->head)
 		cpu_fill(&caches[class], cpu);
-	object = cpu->head;
-	if (likely(object)) {
-		cpu->head = next_of(object);
-		cpu->nr--;
-		cpu->nr_live++;
+	if (cpu->head) {
+		object = take_object(cpu);
 		slab_site_alloc(object, class);
 		slab_debug_alloc(object, size, caller);
 		profile_trace(kmalloc, caller, object, size, classes[class].size);
@@ -256,14 +253,47 @@ static noinline void *slab_alloc(size_t size, unsigned long caller PROFILE_MEMOR
 	return object;
 }
 
+/*
+ * Allocates an object. A part of the public functions, so the return address is theirs. After a
+ * call of another function it needs no variable any more, so that the usual case saves no register.
+ */
+static __always_inline void *alloc_object(size_t size PROFILE_MEMORY_SITE_PARAM)
+{
+	size_t object_size = slab_debug_size(size);
+	size_t class;
+	unsigned long flags;
+	struct slab_cpu *cpu;
+	void *object;
+	bool is_slow;
+
+	if (fail_alloc())
+		return NULL;
+	if (unlikely(object_size > MAX_SIZE))
+		return alloc_large(size, RETURN_ADDRESS() PROFILE_MEMORY_SITE_ARG);
+	class = class_of_chunk[DIV_ROUND_UP(object_size, MIN_SIZE)];
+	flags = local_irq_save();
+	ASSERT_NOT_NMI();
+	cpu = &per_cpu(slab_cpu, smp_processor_id())[class];
+	is_slow = !cpu->head;
+	profile_trace_asks(kmalloc, is_slow);
+	profile_memory_asks_chain(is_slow);
+	if (unlikely(is_slow))
+		return slab_alloc(size, RETURN_ADDRESS(), class, flags PROFILE_MEMORY_SITE_ARG);
+	object = take_object(cpu);
+	slab_site_alloc_alone(object, class);
+	slab_debug_alloc(object, size, RETURN_ADDRESS());
+	local_irq_restore(flags);
+	return object;
+}
+
 void *(kmalloc)(size_t size PROFILE_MEMORY_SITE_PARAM)
 {
-	return slab_alloc(size, RETURN_ADDRESS() PROFILE_MEMORY_SITE_ARG);
+	return alloc_object(size PROFILE_MEMORY_SITE_ARG);
 }
 
 void *(kzalloc)(size_t size PROFILE_MEMORY_SITE_PARAM)
 {
-	void *ptr = slab_alloc(size, RETURN_ADDRESS() PROFILE_MEMORY_SITE_ARG);
+	void *ptr = alloc_object(size PROFILE_MEMORY_SITE_ARG);
 
 	return ptr ? memset(ptr, 0, size) : NULL;
 }
@@ -311,7 +341,7 @@ out_restore:
 char *(kstrdup)(const char *s PROFILE_MEMORY_SITE_PARAM)
 {
 	size_t bytes = strlen(s) + 1;
-	char *copy = slab_alloc(bytes, RETURN_ADDRESS() PROFILE_MEMORY_SITE_ARG);
+	char *copy = alloc_object(bytes PROFILE_MEMORY_SITE_ARG);
 
 	return copy ? memcpy(copy, s, bytes) : NULL;
 }

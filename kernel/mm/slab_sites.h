@@ -50,12 +50,16 @@ static inline s32 slab_site_kept(const void *object, unsigned int shift)
 	return ((s32 *)(addr - from_end))[(s64)from_end >> shift];
 }
 
-/* The shift is read after the hook, so it needs no register that a call leaves as it is. */
-static inline void slab_site_count(const void *object, const u8 *shift, u64 *count)
+static inline void slab_site_count_alone(const void *object, unsigned int shift, u64 *count)
+{
+	slab_site_keep(object, shift, (s32)(s64)count);
+	profile_memory_count_alloc(count);
+}
+
+static inline void slab_site_count(const void *object, unsigned int shift, u64 *count)
 {
 	profile_memory_find_counter(count);
-	slab_site_keep(object, *shift, (s32)(s64)count);
-	profile_memory_count_alloc(count);
+	slab_site_count_alone(object, shift, count);
 }
 
 /* Returns the pointer, see profile_memory_freed(). */
@@ -65,15 +69,19 @@ static inline void *slab_site_uncount(const void *object, unsigned int shift, vo
 	return pointer;
 }
 
-/* Count an object of a class, and its free. `cache`, a variable, is set to its value. */
-#define slab_site_alloc(object, class) slab_site_count(object, &site_shifts[class], site + (class))
+/*
+ * Count an object of a class; the same while the kernel's call chains are not recorded; and its
+ * free. `cache`, a variable, is set to its value.
+ */
+#define slab_site_alloc(object, class) slab_site_count(object, site_shifts[class], site + (class))
+#define slab_site_alloc_alone(object, class) \
+	slab_site_count_alone(object, site_shifts[class], site + (class))
 #define slab_site_free(object, cache) \
 	(cache = slab_site_uncount(object, site_shifts[cache - caches], cache))
 
 /* The same for objects that are blocks of pages. */
-#define slab_site_alloc_large(page)                                  \
-	slab_site_count(page_address(page), &(u8){ SITE_MAX_SHIFT }, \
-			site + SLAB_NR_CLASSES + (page)->order)
+#define slab_site_alloc_large(page) \
+	slab_site_count(page_address(page), SITE_MAX_SHIFT, site + SLAB_NR_CLASSES + (page)->order)
 #define slab_site_free_large(page) \
 	(page = slab_site_uncount(page_address(page), SITE_MAX_SHIFT, page))
 
@@ -84,10 +92,11 @@ static inline unsigned int slab_site_bytes(unsigned int size)
 	return 0;
 }
 
-#define slab_site_alloc(object, class) ((void)0)
-#define slab_site_free(object, cache)  ((void)0)
-#define slab_site_alloc_large(page)    ((void)0)
-#define slab_site_free_large(page)     ((void)0)
+#define slab_site_alloc(object, class)	     ((void)0)
+#define slab_site_alloc_alone(object, class) ((void)0)
+#define slab_site_free(object, cache)	     ((void)0)
+#define slab_site_alloc_large(page)	     ((void)0)
+#define slab_site_free_large(page)	     ((void)0)
 
 #endif
 

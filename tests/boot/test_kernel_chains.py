@@ -128,7 +128,7 @@ def compare_with_plugin(tmp_path, name: str, stop: str, functions: tuple[str, ..
         pcs = [int(pc, 16) - 1 for pc in row["kernel"] or ()]
         chain = [symbols.names[bisect.bisect_right(symbols.starts, pc) - 1] for pc in pcs]
         kind, is_free = row["allocator"], "freed_in" in row
-        inner = functions if kind == "kmalloc" else functions[:1]
+        inner = functions if kind == "kmalloc" else (functions[0], "page_alloc_slow")
         caller = next((one for one in chain if one not in inner), None)
         if caller:
             nr = row["freed_objects" if is_free else "allocated_objects"]
