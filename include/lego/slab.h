@@ -3,7 +3,7 @@
 #define LEGO_SLAB_H
 
 /*
- * kmalloc: powers of two and their middles from 16 to 4096 bytes from per-CPU free lists, larger
+ * kmalloc: powers of two and their middles from 16 to 6144 bytes from per-CPU free lists, larger
  * sizes from the page allocator. Any context but NMI; never sleeps. Memory is aligned to at least
  * 16 bytes (to the size for powers of two up to a page).
  */
@@ -23,7 +23,7 @@ void kfree(const void *ptr); /* NULL is allowed */
 #define kzalloc(size) (kzalloc)(size PROFILE_MEMORY_SITE_OF_OBJECTS)
 #define kstrdup(s)    (kstrdup)(s PROFILE_MEMORY_SITE_OF_OBJECTS)
 
-#define SLAB_NR_CLASSES 16
+#define SLAB_NR_CLASSES 17
 
 /*
  * For leak checks: return the bytes in live objects; the live objects of a size class, and its

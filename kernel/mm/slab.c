@@ -26,7 +26,7 @@
 DEFINE_PROFILE_POINT(kmalloc_slow)
 
 #define MIN_SIZE	16
-#define MAX_SIZE	4096
+#define MAX_SIZE	6144
 #define BATCH_BYTES	16384 /* moved at a time; the next two limit the number of objects */
 #define MIN_BATCH	4
 #define MAX_BATCH	32
@@ -37,9 +37,9 @@ DEFINE_PROFILE_POINT(kmalloc_slow)
 static const struct {
 	unsigned int size, order;
 } classes[] = {
-	{ 16, 0 },   { 32, 0 },	  { 48, 0 },   { 64, 0 },   { 96, 0 },	{ 128, 0 },
-	{ 192, 0 },  { 256, 0 },  { 384, 0 },  { 512, 0 },  { 768, 0 }, { 1024, 0 },
-	{ 1536, 1 }, { 2048, 1 }, { 3072, 2 }, { 4096, 2 },
+	{ 16, 0 },   { 32, 0 },	  { 48, 0 },   { 64, 0 },   { 96, 0 },	 { 128, 0 },
+	{ 192, 0 },  { 256, 0 },  { 384, 0 },  { 512, 0 },  { 768, 0 },	 { 1024, 0 },
+	{ 1536, 1 }, { 2048, 1 }, { 3072, 2 }, { 4096, 2 }, { 6144, 2 },
 };
 
 #define NR_CLASSES ARRAY_SIZE(classes)

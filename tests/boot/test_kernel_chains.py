@@ -164,8 +164,9 @@ def test_frees_are_those_of_a_plugin(tmp_path):
     assert len(equal) > 20 and sum(equal.values()) > 500
     for caller in "vma_free_all", "files_put", "fs_info_put", "process_put", "task_put":
         assert equal["kmalloc", caller] >= 10, caller
-    for caller in "inode_free_data", "pgd_free", "kfree":
+    for caller in "inode_free_data", "pgd_free":
         assert equal["pages", caller] >= 10, caller
+    assert equal["pages", "kfree"] >= 3  # of objects beyond the largest class
 
 
 def test_leak_of_the_kernel(boot, tmp_path):

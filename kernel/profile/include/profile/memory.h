@@ -24,7 +24,7 @@
 #endif
 
 /* Sizes: the classes of kmalloc, then the orders of blocks of pages. */
-#define PROFILE_MEMORY_CLASSES 16
+#define PROFILE_MEMORY_CLASSES 17
 #define PROFILE_MEMORY_ORDERS  11
 #define PROFILE_MEMORY_SIZES   (PROFILE_MEMORY_CLASSES + PROFILE_MEMORY_ORDERS)
 
