@@ -70,11 +70,7 @@ typedef struct static_key os_key_t;
 #define os_current_profile() (&current->profile)
 #define os_current_dying()   (task_killed(current) && !READ_ONCE(current->took_signal))
 
-#define os_off_cycles(pt)                                                          \
-	({                                                                         \
-		const struct task *_task = container_of(pt, struct task, profile); \
-		_task->exec_start_cycles - _task->sum_exec_cycles;                 \
-	})
+#define os_off_cycles(pt) READ_ONCE(container_of(pt, const struct task, profile)->off_cycles)
 
 #define PROFILE_PORT_API 1
 #define OS_U64_IS_LONG

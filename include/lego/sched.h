@@ -238,6 +238,9 @@ struct task {
 	u64 wait_addr;
 	u64 sum_exec_cycles; /* time on a CPU */
 	u64 exec_start_cycles;
+#ifdef PROFILE_ANY
+	u64 off_cycles; /* exec_start_cycles - sum_exec_cycles: see os_off_cycles() */
+#endif
 	u64 sum_ready_cycles; /* time ready without a CPU, but not the current one */
 	u64 ready_since_cycles;
 	/*

@@ -75,6 +75,15 @@ struct task *sched_idle_task(unsigned int cpu)
 	return task;
 }
 
+/* Begins a task's time on this CPU. For profilers, also keeps its time off a CPU. */
+static void begin_exec(struct task *task, u64 now)
+{
+	task->exec_start_cycles = now;
+#ifdef PROFILE_ANY
+	task->off_cycles = now - task->sum_exec_cycles;
+#endif
+}
+
 void sched_init_cpu(void)
 {
 	unsigned int cpu = smp_processor_id();
@@ -85,7 +94,7 @@ void sched_init_cpu(void)
 	list_init(&rq->real_time);
 	rq->idle = sched_idle_task(cpu);
 	rq->curr = rq->idle;
-	rq->idle->exec_start_cycles = rdtsc();
+	begin_exec(rq->idle, rdtsc());
 	cputime_init_cpu();
 	this_cpu_write(current_task, rq->idle);
 	atomic_or_bits(&sched_cpus, BIT(cpu));
@@ -386,7 +395,7 @@ void schedule(void)
 	}
 
 	prev->sum_exec_cycles += now - prev->exec_start_cycles;
-	next->exec_start_cycles = now;
+	begin_exec(next, now);
 	next->slice_end_ns = now_ns + SLICE_NS;
 	if (next != prev) {
 		cputime_switch(prev, next, now, clock);
