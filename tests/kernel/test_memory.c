@@ -190,14 +190,14 @@ SELFTEST(memory, growth_since_the_mark)
 	ASSERT(before);
 	memory_mark();
 	kfree(before);
-	left = allocate_here(5000);
+	left = allocate_here(7000);
 	ASSERT(left);
 	memory_growth(&growth, MEMORY_KMALLOC);
 	for (u32 i = 0; i < growth.nr_rows; i++) {
 		if (!strcmp(growth.rows[i].site->function, "allocate_here"))
 			nr_bytes += growth.rows[i].sums.live_bytes;
 	}
-	EXPECT_EQ(nr_bytes, 6144 - 128);
+	EXPECT_EQ(nr_bytes, 8192 - 128);
 	kfree(left);
 }
 
@@ -367,7 +367,7 @@ static void flip_chains(u32 nr_stops)
 
 SELFTEST(memory, chains_have_what_sites_have)
 {
-	void *before = allocate_here(5000);
+	void *before = allocate_here(7000);
 
 	ASSERT(before);
 	kernel_chains_switch(true);
@@ -384,7 +384,7 @@ SELFTEST(memory, chains_have_what_sites_have)
  */
 SELFTEST(memory, each_free_is_in_a_row)
 {
-	void *before = allocate_here(5000);
+	void *before = allocate_here(7000);
 	u64 nr_bytes[MEMORY_NR_KINDS], nr_lost = kernel_chains_read_lost();
 
 	ASSERT(before);
@@ -400,7 +400,7 @@ SELFTEST(memory, each_free_is_in_a_row)
 	for (enum memory_kind kind = 0; kind < MEMORY_NR_KINDS; kind++)
 		EXPECT_EQ(chain_sums[kind].bytes_freed_while_off, nr_bytes[kind]);
 	kernel_chains_switch(false);
-	before = allocate_here(5000);
+	before = allocate_here(7000);
 	ASSERT(before);
 	EXPECT(sums_agree());
 	nr_bytes[MEMORY_KMALLOC] = chain_sums[MEMORY_KMALLOC].bytes_freed_while_off;
@@ -453,7 +453,7 @@ SELFTEST(memory, chains_tell_callers_apart)
 
 	kernel_chains_switch(true);
 	objects[0] = one_caller(100);
-	objects[1] = one_caller(5000);
+	objects[1] = one_caller(7000);
 	objects[2] = other_caller(100);
 	kfree(objects[0]);
 	kernel_chains_switch(false);
