@@ -34,6 +34,7 @@ static struct rows all;	  /* of the one reader */
 void programs_add_threads(struct profile_thread_sums *to, const struct profile_thread_sums *from)
 {
 	PF_BUILD_BUG_ON(sizeof(*to) % sizeof(u64));
+#pragma GCC unroll 16
 	for (u32 i = 0; i < sizeof(*to) / sizeof(u64); i++)
 		((u64 *)to)[i] += ((const u64 *)from)[i];
 }

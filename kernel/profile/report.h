@@ -157,6 +157,7 @@ static inline u64 report_memory(const u64 bytes[OS_NR_MEMORY_KINDS])
 {
 	u64 sum = 0;
 
+#pragma GCC unroll 8
 	for (u32 i = 0; i < OS_NR_MEMORY_KINDS; i++)
 		sum += bytes[i];
 	return sum;
