@@ -5,13 +5,15 @@ Reports, resets, switches and calls that concern many threads do not stop the ma
 the instructions (tests/accuracy/).
 """
 
+import re
 import sys
 
 import pytest
 
 from harness import ROOT
 
-sys.path.insert(0, str(ROOT / "tests/accuracy"))
+sys.path[:0] = [str(ROOT / "tests/accuracy"), str(ROOT / "tests/bench")]
+import sweep  # noqa: E402
 import truth  # noqa: E402
 
 LIMIT = 50_000  # instructions
@@ -62,3 +64,14 @@ def check_stretches(builds, program, words, **talk):
     shown = "\n".join(f"{s.nr} {' '.join(s.chain[-6:])}" for s in counted.stretches[:12])
     assert counted.stretches[0].nr <= LIMIT, shown
     assert counted.stretches[0].nr > 100, "the plugin has found no stretch with interrupts off"
+
+
+@pytest.mark.parametrize("runs", sweep.CROWDS, ids=lambda runs: runs[0].split(" {}")[0])
+def test_the_sweep_makes_these_calls(boot, runs):
+    made = set()
+    for words in runs:
+        program, _, args = words.format(20).partition(" -- ")
+        log = boot(program, *args.split(), append="profile.top=all").log
+        made |= set(re.findall(r" \d+\.\d\d +[\d.]+ .* sys_(\w+)$", log, re.MULTILINE))
+    missing = set(sweep.CROWDS[runs].split()) - made
+    assert not missing

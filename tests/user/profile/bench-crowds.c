@@ -145,6 +145,36 @@ static void rename_file(long i)
 	check(!rename("/tmp/crowd/other", file_path(i)), "rename back");
 }
 
+/* Calls that find a file by its path, or make and remove one beside it. The rest do as stat(). */
+static void use_path(long i)
+{
+	static const char other[] = "/tmp/crowd/other";
+	const char *path = file_path(i);
+	char buf[300];
+
+	check(!access(path, F_OK) && !faccessat(AT_FDCWD, path, F_OK, 0), "access");
+	check(!syscall(SYS_newfstatat, AT_FDCWD, path, buf, 0) && !syscall(SYS_lstat, path, buf),
+	      "lstat");
+	check(!syscall(SYS_statx, AT_FDCWD, path, 0, 0x7ff, buf), "statx");
+	check(!syscall(SYS_statfs, path, buf), "statfs");
+	check(!chmod(path, 0600) && !fchmodat(AT_FDCWD, path, 0600, 0), "chmod");
+	check(!chown(path, 0, 0) && !lchown(path, 0, 0), "chown");
+	check(!fchownat(AT_FDCWD, path, 0, 0, 0), "fchownat");
+	check(!syscall(SYS_utime, path, NULL) && !syscall(SYS_utimes, path, NULL), "utimes");
+	check(!syscall(SYS_futimesat, AT_FDCWD, path, NULL), "futimesat");
+	check(!syscall(SYS_utimensat, AT_FDCWD, path, NULL, 0), "utimensat");
+	check(!truncate(path, 1) && readlink(path, buf, 1) < 0 && errno == EINVAL, "truncate");
+	check(!link(path, other) && !unlink(other), "link");
+	check(!linkat(AT_FDCWD, path, AT_FDCWD, other, 0) && !unlinkat(AT_FDCWD, other, 0),
+	      "linkat");
+	check(!symlink(path, other) && readlink(other, buf, sizeof(buf)) > 0, "symlink");
+	check(!stat(other, (struct stat *)buf) && !unlink(other), "stat of a link");
+	check(!mkdir(other, 0700) && !chdir(other) && !chdir("/") && !rmdir(other), "mkdir");
+	check(!mknod(other, S_IFREG | 0600, 0) && !unlink(other), "mknod");
+	check(!syscall(SYS_renameat2, AT_FDCWD, path, AT_FDCWD, other, 1), "renameat2");
+	check(!renameat(AT_FDCWD, other, AT_FDCWD, path), "renameat");
+}
+
 static void time_files(long nr)
 {
 	check(!mkdir("/tmp", 0777) || errno == EEXIST, "/tmp");
@@ -156,6 +186,7 @@ static void time_files(long nr)
 	time_each("miss", miss_file, nr);
 	time_each("replace", replace_file, nr);
 	time_each("rename", rename_file, nr);
+	time_each("paths", use_path, nr);
 	time_list("/tmp/crowd");
 }
 
@@ -181,6 +212,27 @@ static void replace_fd(long i)
 static void use_fd(long i)
 {
 	check(fcntl(fd_of(i), F_GETFD) >= 0, "fcntl");
+}
+
+/* Calls that find a file by its descriptor. Most of them fail, as this is a pipe. */
+static void use_fd_much(long i)
+{
+	static const short calls[] = {
+		SYS_fstat,	     SYS_fstatfs,      SYS_lseek,      SYS_fsync,
+		SYS_fdatasync,	     SYS_ftruncate,    SYS_fchmod,     SYS_fadvise64,
+		SYS_fallocate,	     SYS_readahead,    SYS_fgetxattr,  SYS_flistxattr,
+		SYS_fsetxattr,	     SYS_fremovexattr, SYS_syncfs,     SYS_getsockname,
+		SYS_getpeername,     SYS_getsockopt,   SYS_setsockopt, SYS_shutdown,
+		SYS_listen,	     SYS_bind,	       SYS_connect,    SYS_accept,
+		SYS_pread64,	     SYS_preadv,       SYS_pwrite64,   SYS_pwritev,
+		SYS_getdents64,	     SYS_fchdir,       SYS_ioctl,      SYS_recvfrom,
+		SYS_sendto,	     SYS_recvmsg,      SYS_sendmsg,    SYS_epoll_wait,
+		SYS_timerfd_gettime,
+	};
+
+	for (size_t n = 0; n < sizeof(calls) / sizeof(*calls); n++)
+		syscall(calls[n], fd_of(i), NULL, 0, 0, 0, 0);
+	check(dup2(fd_of(i), fd_of(i)) == fd_of(i), "dup2");
 }
 
 static void watch_fd(long i)
@@ -259,6 +311,7 @@ static void time_fds(long nr)
 		check(!epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd_of(i), &event), "EPOLL_CTL_ADD");
 	}
 	time_each("use", use_fd, nr);
+	time_each("uses", use_fd_much, nr);
 	time_each("dup", dup_fd, nr);
 	time_each("watch", watch_fd, nr);
 	time_each("change", change_watch, nr);
@@ -407,6 +460,28 @@ static void find_process(long i)
 	check(!kill(pids[i], 0), "kill 0");
 }
 
+/* Calls that find another process or thread by its number. */
+static void use_process(long i)
+{
+	pid_t pid = pids[i];
+	long buf[32] = { 0 };
+
+	check(getpgid(pid) >= 0 && getsid(pid) >= 0, "getpgid");
+	check(!syscall(SYS_sched_getscheduler, pid) && !syscall(SYS_sched_getparam, pid, buf),
+	      "sched_getparam");
+	check(!syscall(SYS_sched_rr_get_interval, pid, buf), "sched_rr_get_interval");
+	check(!syscall(SYS_sched_getattr, pid, buf, 48, 0), "sched_getattr");
+	check(syscall(SYS_sched_getaffinity, pid, sizeof(buf), buf) > 0, "sched_getaffinity");
+	check(!syscall(SYS_sched_setaffinity, pid, sizeof(buf), buf), "sched_setaffinity");
+	check(!syscall(SYS_sched_setscheduler, pid, 0, (int[1]){ 0 }), "sched_setscheduler");
+	check(!setpriority(PRIO_PROCESS, pid, 0), "setpriority");
+	check(!getpriority(PRIO_PROCESS, pid), "getpriority");
+	check(!syscall(SYS_prlimit64, pid, RLIMIT_CORE, NULL, buf), "prlimit64");
+	check(!syscall(SYS_tkill, pid, 0) && !syscall(SYS_tgkill, pid, pid, 0), "tkill");
+	check(!syscall(SYS_get_robust_list, pid, buf, buf + 1), "get_robust_list");
+	check(!syscall(SYS_clock_gettime, ~pid << 3 | 2, buf), "clock_gettime");
+}
+
 static void look_at_child(long i)
 {
 	check(waitpid(pids[i], NULL, WNOHANG) == 0, "WNOHANG");
@@ -472,6 +547,7 @@ static void time_processes(long nr)
 	time_each("replace", replace_process, nr);
 	time_each("find", find_process, nr);
 	time_each("child", look_at_child, nr);
+	time_each("uses", use_process, nr);
 	time_each("stat", open_stat, nr);
 	time_each("group", signal_group, nr);
 	list("/proc"); /* makes the directories that were not looked up yet */
