@@ -361,14 +361,11 @@ bool lock_find_conflict(struct file_lock *request)
 	return conflict;
 }
 
-void lock_release_owner(struct file *file, const void *owner)
+static noinline void release_locks(struct file_locks *locks, struct file *file, const void *owner)
 {
-	struct file_locks *locks = READ_ONCE(file->inode->locks);
-	struct file_lock *lock, *next;
+	struct file_lock all = { .last = LOCK_LAST_BYTE }, *lock, *next;
 	bool found = false;
 
-	if (likely(!locks))
-		return;
 	mutex_lock(&lock_mutex);
 	list_for_each_entry_safe(lock, next, &locks->held, node) {
 		/*
@@ -380,13 +377,17 @@ void lock_release_owner(struct file *file, const void *owner)
 		remove_lock(lock);
 		found = true;
 	}
-	if (found) {
-		wake_waiters(locks,
-			     &(struct file_lock){ .kind = LOCK_RECORD, .last = LOCK_LAST_BYTE });
-		wake_waiters(locks,
-			     &(struct file_lock){ .kind = LOCK_WHOLE, .last = LOCK_LAST_BYTE });
-	}
+	for (all.kind = LOCK_RECORD; found && all.kind <= LOCK_WHOLE; all.kind++)
+		wake_waiters(locks, &all);
 	mutex_unlock(&lock_mutex);
+}
+
+void lock_release_owner(struct file *file, const void *owner)
+{
+	struct file_locks *locks = READ_ONCE(file->inode->locks);
+
+	if (unlikely(locks))
+		release_locks(locks, file, owner);
 }
 
 /*
