@@ -18,6 +18,12 @@ struct rw_mutex {
 
 #define RW_MUTEX_WRITER (1U << 31)
 
+#define DEFINE_RW_MUTEX(name)                                                           \
+	struct rw_mutex name __cacheline_aligned = {                                    \
+		.wq = WAIT_QUEUE_INIT_AT((name).wq, #name, LOCK_PLACE(#name " queue")), \
+		.map = LOCK_MAP_INIT(LOCK_PLACE(#name)),                                \
+	}
+
 void rw_mutex_reset(struct rw_mutex *lock, const char *name);
 
 #define rw_mutex_init(lock) \

@@ -171,7 +171,7 @@ static struct inode *make_inode(const char *name, u32 mode)
 	struct inode *parent, *inode;
 	char last[NAME_MAX + 1];
 
-	mutex_lock(&tree_lock);
+	tree_lock_write();
 	parent = find_place(name, last);
 	inode = parent;
 	if (IS_ERR(parent))
@@ -192,7 +192,7 @@ static struct inode *make_inode(const char *name, u32 mode)
 		inode_get(inode);
 	}
 out_unlock:
-	mutex_unlock(&tree_lock);
+	tree_unlock();
 	return inode;
 }
 

@@ -126,9 +126,9 @@ const char *file_path(struct file *file, char *buf, size_t size)
 {
 	const char *path;
 
-	mutex_lock(&tree_lock);
+	tree_lock_read();
 	path = tree_file_path(file, buf, size);
-	mutex_unlock(&tree_lock);
+	tree_unlock();
 	return path;
 }
 
@@ -142,9 +142,9 @@ SYSCALL_DEFINE2(getcwd, char __user *, user_buf, size_t, size)
 	if (!buf)
 		return -ENOMEM;
 	dir = cwd_get();
-	mutex_lock(&tree_lock);
+	tree_lock_read();
 	path = path_write(&dir, buf, PATH_MAX);
-	mutex_unlock(&tree_lock);
+	tree_unlock();
 	path_put(&dir);
 
 	ret = -ENOENT;
@@ -174,9 +174,9 @@ static long copy_link(struct inode *inode, char __user *buf, int size)
 
 	if (!text)
 		return -ENOMEM;
-	mutex_lock(&tree_lock);
+	tree_lock_write();
 	ret = tree_read_link(inode, text, PATH_MAX);
-	mutex_unlock(&tree_lock);
+	tree_unlock();
 	if (ret >= 0)
 		ret = copy_text(text, ret, buf, size);
 	kfree(text);

@@ -319,9 +319,9 @@ static void list_path(const char *path)
 		put_text(" %d\n", -error);
 		return;
 	}
-	mutex_lock(&tree_lock);
+	tree_lock_write();
 	list_tree(&found);
-	mutex_unlock(&tree_lock);
+	tree_unlock();
 	path_put(&found);
 }
 
@@ -375,16 +375,16 @@ static void add_closed(struct file *file)
 	bool wanted;
 	u32 sum;
 
-	mutex_lock(&tree_lock);
+	tree_lock_write();
 	wanted = is_wanted(file->inode);
-	mutex_unlock(&tree_lock);
+	tree_unlock();
 	if (!wanted)
 		return;
 	mutex_lock(&closers_lock);
 	sum = sum_data(inode, READ_ONCE(inode->size_bytes));
-	mutex_lock(&tree_lock);
+	tree_lock_write();
 	list_change(file->mount, file->inode, &sum);
-	mutex_unlock(&tree_lock);
+	tree_unlock();
 	mutex_unlock(&closers_lock);
 }
 
@@ -405,14 +405,14 @@ void files_out_write(void)
 	const char *at = wanted;
 
 	might_sleep();
-	mutex_lock(&tree_lock);
+	tree_lock_write();
 	if ((!*wanted && !*host) || is_over()) {
-		mutex_unlock(&tree_lock);
+		tree_unlock();
 		return;
 	}
 	files_out.state = FILES_OUT_WRITING;
 	begin_list();
-	mutex_unlock(&tree_lock);
+	tree_unlock();
 	while (*at) {
 		at = take_path(at, path);
 		list_path(path);

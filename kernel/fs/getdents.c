@@ -138,9 +138,9 @@ static long read_entries(struct file *file, char __user *user_buf, size_t size, 
 		return -ENOMEM;
 	mutex_lock(&file->pos_lock);
 	list.pos = file->pos;
-	mutex_lock(&tree_lock);
+	tree_lock_write();
 	ret = fill(&list);
-	mutex_unlock(&tree_lock);
+	tree_unlock();
 	if (!ret && list.filled)
 		ret = copy_to_user(user_buf, list.buf, list.filled) ? -EFAULT : (long)list.filled;
 	if (ret > 0)

@@ -7,12 +7,13 @@
  * name and parent. Each further name (hard link) is an entry of its own, an inode without content
  * whose ->linked is the real one.
  *
- * Locks, outer first: file->pos_lock, inode->write_lock, tree_lock (a mutex; user memory must not
- * be accessed while it is held), inode->data_lock (a spinlock; data is copied without it).
+ * Locks, outer first: file->pos_lock, inode->write_lock, tree_lock (an rw_mutex; user memory must
+ * not be accessed while it is held), inode->data_lock (a spinlock; data is copied without it).
  */
 
 #include <lego/fs.h>
 #include <lego/list.h>
+#include <lego/rw_mutex.h>
 #include <lego/spinlock.h>
 
 struct filesystem;
@@ -48,8 +49,8 @@ struct device {
 
 /*
  * Operations of an inode whose children or target are generated, as in procfs. All are NULL for a
- * ramfs inode. Called in process context with tree_lock held. They may sleep, but must not access
- * user memory.
+ * ramfs inode. Called in process context with tree_lock held for writing. They may sleep, but must
+ * not access user memory.
  */
 struct inode_ops {
 	/*
@@ -128,9 +129,18 @@ struct inode {
 };
 
 extern struct inode *root_inode; /* of the file system in which the others are mounted */
-extern struct mutex tree_lock;
+extern struct rw_mutex tree_lock;
 
-/* ramfs.c: the tree. Functions with "tree" in their name are called with tree_lock held. */
+/*
+ * Take tree_lock: readers look up names, writers change the tree and use generated directories and
+ * links (struct inode_ops). A reader does not drop references. tree_unlock() is for both.
+ */
+void tree_lock_read(void);
+void tree_lock_write(void);
+void tree_unlock(void);
+bool tree_is_writer(void); /* the current task; any context */
+
+/* ramfs.c: the tree. Other functions with "tree" in their name are called with tree_lock held. */
 struct inode *inode_get(struct inode *inode);
 void inode_put(struct inode *inode);
 /*

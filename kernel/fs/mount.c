@@ -272,18 +272,18 @@ void mount_put(struct mount *mount)
 {
 	DEBUG_ASSERT(!mount || atomic_read(&mount->refs) > 0);
 	while (mount && atomic_dec_and_test(&mount->refs)) {
-		bool locked = READ_ONCE(tree_lock.owner) == current;
+		bool locked = tree_is_writer();
 		struct mount *parent = mount->parent;
 
 		if (!locked)
-			mutex_lock(&tree_lock);
+			tree_lock_write();
 		DEBUG_ASSERT(!mount->attached && list_empty(&mount->node));
 		DEBUG_ASSERT(nr_mounts && mount->fs->nr_mounts);
 		nr_mounts--;
 		mount->fs->nr_mounts--;
 		drop_filesystem(mount->fs);
 		if (!locked)
-			mutex_unlock(&tree_lock);
+			tree_unlock();
 		inode_put(mount->mountpoint);
 		kfree(mount->source);
 		kfree(mount);
@@ -335,7 +335,7 @@ int mounts_text(struct text *text, bool info)
 
 	if (!path_buf)
 		return -ENOMEM;
-	mutex_lock(&tree_lock);
+	tree_lock_write();
 	list_for_each_entry(mount, &mounts, node) {
 		struct path path = { mount, mount->fs->root };
 		const char *where = path_write(&path, path_buf, PATH_MAX);
@@ -345,7 +345,7 @@ int mounts_text(struct text *text, bool info)
 		else if (where)
 			show_mount(text, mount, where);
 	}
-	mutex_unlock(&tree_lock);
+	tree_unlock();
 	kfree(path_buf);
 	return 0;
 }
@@ -357,7 +357,7 @@ void fs_mount_at_boot(const char *type, const char *path)
 	const char *name, *slash = strchr(path, '/');
 	int error;
 
-	mutex_lock(&tree_lock);
+	tree_lock_write();
 	if (slash) {
 		at.inode = tree_make_directory(root_inode, path, slash - path, 0755);
 		mount = IS_ERR(at.inode) ? NULL : mount_on(&at);
@@ -369,7 +369,7 @@ void fs_mount_at_boot(const char *type, const char *path)
 	if (!IS_ERR(at.inode))
 		at.inode = tree_make_directory(at.inode, name, strlen(name), 0755);
 	error = IS_ERR(at.inode) ? (int)PTR_ERR(at.inode) : mount_attach(type, &at, type, 0);
-	mutex_unlock(&tree_lock);
+	tree_unlock();
 	if (error)
 		panic("cannot mount %s on /%s: error %d", type, path, error);
 }
@@ -378,12 +378,12 @@ void mount_init(void)
 {
 	struct filesystem *fs;
 
-	mutex_lock(&tree_lock);
+	tree_lock_write();
 	last_device = fs_without_name.device;
 	fs = make_filesystem(&rootfs_type);
 	if (fs)
 		root_path.mount = attach_mount(fs, NULL, rootfs_type.name, 0);
-	mutex_unlock(&tree_lock);
+	tree_unlock();
 	if (!root_path.mount)
 		panic("no memory for the root directory");
 	root_inode = fs->root;

@@ -46,9 +46,9 @@ static int mount_strings(const char *source, const char __user *user_target, con
 	error = path_find_user(AT_FDCWD, user_target, 0, &at);
 	if (error)
 		return error;
-	mutex_lock(&tree_lock);
+	tree_lock_write();
 	error = mount_attach(type, &at, source, flags);
-	mutex_unlock(&tree_lock);
+	tree_unlock();
 	path_put(&at);
 	return error;
 }
@@ -102,9 +102,9 @@ SYSCALL_DEFINE2(umount2, const char __user *, target, int, flags)
 		return error;
 	error = -EINVAL;
 	if (at.inode == at.mount->fs->root) {
-		mutex_lock(&tree_lock);
+		tree_lock_write();
 		error = mount_detach(at.mount, flags & MNT_DETACH, &detached);
-		mutex_unlock(&tree_lock);
+		tree_unlock();
 	}
 	path_put(&at);
 	mount_drop_detached(&detached);

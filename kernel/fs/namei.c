@@ -94,6 +94,7 @@ ssize_t tree_read_link(struct inode *inode, char *buf, size_t size)
 	size_t len;
 
 	ASSERT_HELD(&tree_lock);
+	DEBUG_ASSERT(!inode->ops || tree_is_writer());
 	if (inode->ops && inode->ops->read_link)
 		return inode->ops->read_link(inode, buf, size);
 	len = min(strlen(inode->target), size);
@@ -166,6 +167,7 @@ static u32 search_mask(unsigned int flags)
 	return fs_is_root() ? 0 : MAY_EXEC;
 }
 
+/* Returns -EAGAIN if a generated directory is on the way, which only writers of the tree enter. */
 static int walk_components(const struct path *base, const char *p, unsigned int flags,
 			   struct walk *walk, char **memory)
 {
@@ -190,6 +192,8 @@ static int walk_components(const struct path *base, const char *p, unsigned int 
 			return -ENOTDIR;
 		if (unlikely(search) && inode_permission(dir.inode, search))
 			return -EACCES;
+		if (unlikely(dir.inode->ops) && !tree_is_writer())
+			return -EAGAIN;
 
 		rest = p + len;
 		last = !*skip_slashes(rest);
@@ -235,6 +239,11 @@ int path_walk(const struct path *base, const char *path, unsigned int flags, str
 		return -ENOENT;
 	error = walk_components(base, path, flags, walk, &memory);
 	kfree(memory);
+	if (error == -EAGAIN && !tree_is_writer()) {
+		tree_unlock();
+		tree_lock_write();
+		error = path_walk(base, path, flags, walk);
+	}
 	return error;
 }
 
@@ -250,14 +259,14 @@ int path_find(const struct path *base, const char *path, unsigned int flags, str
 	int error;
 
 	ASSERT_NOT_HELD(&tree_lock);
-	mutex_lock(&tree_lock);
+	tree_lock_read();
 	error = path_walk(base, path, flags, &walk);
 	if (!error && !walk.found.inode)
 		error = -ENOENT;
 	if (!error)
 		*found = path_get(&walk.found);
 	path_walk_end(&walk);
-	mutex_unlock(&tree_lock);
+	tree_unlock();
 	return error;
 }
 

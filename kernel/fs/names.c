@@ -95,7 +95,7 @@ static int make_named(struct name_call *call, u32 mode, u32 rdev, char *target, 
 	struct inode *inode;
 	int error;
 
-	mutex_lock(&tree_lock);
+	tree_lock_write();
 	error = find_name(call);
 	if (!error)
 		error = check_new(&call->walk, S_ISDIR(mode));
@@ -122,7 +122,7 @@ static int make_named(struct name_call *call, u32 mode, u32 rdev, char *target, 
 		*made = inode_get(inode);
 	target = NULL;
 out_unlock:
-	mutex_unlock(&tree_lock);
+	tree_unlock();
 	drop_name(call);
 	kfree(target);
 	return error;
@@ -249,9 +249,9 @@ static long make_link(int old_dirfd, const char __user *old_path, int dirfd,
 	error = copy_name(&call, dirfd, path);
 	if (error)
 		goto out_release;
-	mutex_lock(&tree_lock);
+	tree_lock_write();
 	error = link_at(&call, &old);
-	mutex_unlock(&tree_lock);
+	tree_unlock();
 	drop_name(&call);
 out_release:
 	path_put(&old);
@@ -316,7 +316,7 @@ static long remove_name(int dirfd, const char __user *path, bool directory)
 
 	if (error)
 		return error;
-	mutex_lock(&tree_lock);
+	tree_lock_write();
 	error = find_name(&call);
 	if (!error)
 		error = directory ? check_rmdir(&call.walk) : check_unlink(&call.walk);
@@ -324,7 +324,7 @@ static long remove_name(int dirfd, const char __user *path, bool directory)
 		error = -EPERM;
 	if (!error)
 		tree_remove(call.walk.entry);
-	mutex_unlock(&tree_lock);
+	tree_unlock();
 	drop_name(&call);
 	return error;
 }
@@ -466,13 +466,13 @@ static long rename_path(int old_dirfd, const char __user *old_path, int dirfd,
 	error = copy_name(&new, dirfd, path);
 	if (error)
 		goto out_drop;
-	mutex_lock(&tree_lock);
+	tree_lock_write();
 	error = rename_at(&old, &new, flags);
 	if (!error)
 		files_out_add(new.walk.parent.mount, old.walk.entry);
 	if (!error && flags & RENAME_EXCHANGE)
 		files_out_add(old.walk.parent.mount, new.walk.entry);
-	mutex_unlock(&tree_lock);
+	tree_unlock();
 	drop_name(&new);
 out_drop:
 	drop_name(&old);

@@ -86,14 +86,17 @@ static int find_to_open(const struct path *base, const char *path, u32 flags, u3
 	struct walk walk;
 	int error;
 
-	mutex_lock(&tree_lock);
+	if (flags & O_CREAT)
+		tree_lock_write();
+	else
+		tree_lock_read();
 	error = path_walk(base, path, nofollow ? WALK_NOFOLLOW : 0, &walk);
 	if (!error)
 		error = find_or_create(&walk, flags, mode, found, created);
 	if (!error)
 		*found = path_get(found);
 	path_walk_end(&walk);
-	mutex_unlock(&tree_lock);
+	tree_unlock();
 	return error;
 }
 
@@ -105,7 +108,7 @@ static int create_unnamed(const struct path *base, const char *path, u32 flags, 
 	struct walk walk;
 	int error;
 
-	mutex_lock(&tree_lock);
+	tree_lock_write();
 	error = path_walk(base, path, 0, &walk);
 	if (!error && !walk.found.inode)
 		error = -ENOENT;
@@ -125,7 +128,7 @@ static int create_unnamed(const struct path *base, const char *path, u32 flags, 
 	*found = (struct path){ mount_get(walk.found.mount), inode };
 out_unlock:
 	path_walk_end(&walk);
-	mutex_unlock(&tree_lock);
+	tree_unlock();
 	return error;
 }
 

@@ -40,6 +40,7 @@ bool walk_has_name(const struct walk *walk);
 
 /*
  * Follows a path from base. tree_lock is held, and keeps the results alive until path_walk_end().
+ * Makes a reader of the tree a writer if the path leads through a generated directory.
  * Returns 0 even if only the last component is missing. -EACCES: the current process may not search
  * a directory on the way.
  */

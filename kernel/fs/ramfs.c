@@ -21,11 +21,38 @@
 #include <lego/time.h>
 
 struct inode *root_inode;
-DEFINE_MUTEX(tree_lock);
+DEFINE_RW_MUTEX(tree_lock);
+static struct task *tree_writer __cacheline_aligned; /* NULL: none */
 
 static u64 last_number; /* atomic */
 /* Guarded by tree_lock. Positions 0 to 2 mean ".", ".." and the end of these two. */
 static u64 last_position = 2;
+
+void tree_lock_read(void)
+{
+	rw_mutex_lock_read(&tree_lock);
+}
+
+void tree_lock_write(void)
+{
+	rw_mutex_lock_write(&tree_lock);
+	WRITE_ONCE(tree_writer, current);
+}
+
+void tree_unlock(void)
+{
+	if (tree_is_writer()) {
+		WRITE_ONCE(tree_writer, NULL);
+		rw_mutex_unlock_write(&tree_lock);
+	} else {
+		rw_mutex_unlock_read(&tree_lock);
+	}
+}
+
+bool tree_is_writer(void)
+{
+	return READ_ONCE(tree_writer) == current;
+}
 
 static struct inode *alloc_inode(struct filesystem *fs, const char *name, u32 mode)
 {
@@ -134,6 +161,7 @@ static void add_name(struct inode *entry)
 	struct inode **first = names_of(entry->parent, entry->name, strlen(entry->name));
 
 	ASSERT_HELD(&tree_lock);
+	DEBUG_ASSERT(tree_is_writer());
 	entry->next_by_name = *first;
 	*first = entry;
 }
@@ -143,6 +171,7 @@ static void remove_name(struct inode *entry)
 	struct inode **at = names_of(entry->parent, entry->name, strlen(entry->name));
 
 	ASSERT_HELD(&tree_lock);
+	DEBUG_ASSERT(tree_is_writer());
 	while (*at != entry)
 		at = &(*at)->next_by_name;
 	*at = entry->next_by_name;
@@ -301,6 +330,7 @@ unsigned int tree_nr_links(const struct inode *inode)
 void tree_populate(struct inode *dir)
 {
 	ASSERT_HELD(&tree_lock);
+	DEBUG_ASSERT(tree_is_writer() || !dir->ops);
 	if (dir->ops && dir->ops->populate && !dir->removed)
 		dir->ops->populate(dir);
 }

@@ -63,9 +63,9 @@ static void fill_stat(struct inode *inode, struct stat *stat)
 		.mtime = to_timespec(inode->mtime_ns),
 		.ctime = to_timespec(inode->ctime_ns),
 	};
-	mutex_lock(&tree_lock);
+	tree_lock_read();
 	stat->nr_links = tree_nr_links(inode);
-	mutex_unlock(&tree_lock);
+	tree_unlock();
 }
 
 static long stat_inode(struct inode *inode, struct stat __user *user_stat)

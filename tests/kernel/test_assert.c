@@ -234,10 +234,10 @@ SELFTEST(assert, names_without_a_lock)
 	assert_set_trap(true);
 	tree_find(root_inode, "x", 1);
 	EXPECT_ASSERTION("tree_find: &tree_lock is held");
-	mutex_lock(&tree_lock);
+	tree_lock_write();
 	tree_find(root_inode, "x", 1);
 	EXPECT_ASSERTION(NULL);
-	mutex_unlock(&tree_lock);
+	tree_unlock();
 	assert_set_trap(false);
 }
 

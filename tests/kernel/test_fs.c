@@ -4,11 +4,13 @@
 #include <lego/selftest.h>
 
 #include "../../kernel/fs/mount.h"
+#include "sleep.h"
 
 #include <lego/errno.h>
 #include <lego/leak.h>
 #include <lego/page.h>
 #include <lego/printk.h>
+#include <lego/sched.h>
 #include <lego/slab.h>
 #include <lego/string.h>
 
@@ -98,11 +100,11 @@ static void clean_up(void)
 {
 	struct inode *inode;
 
-	mutex_lock(&tree_lock);
+	tree_lock_write();
 	inode = tree_find(root_inode, "fstest", strlen("fstest"));
 	if (inode)
 		remove_tree(inode);
-	mutex_unlock(&tree_lock);
+	tree_unlock();
 }
 
 SELFTEST(fs, cpio_good)
@@ -243,9 +245,9 @@ SELFTEST(fs, data)
 
 	clean_up();
 	leak_snapshot(&before);
-	mutex_lock(&tree_lock);
+	tree_lock_write();
 	inode = tree_create(root_inode, "fstest", S_IFREG | 0644);
-	mutex_unlock(&tree_lock);
+	tree_unlock();
 	ASSERT(!IS_ERR(inode));
 	mutex_lock(&inode->write_lock);
 
@@ -303,7 +305,7 @@ SELFTEST(fs, links)
 
 	clean_up();
 	live_bytes = slab_bytes_live();
-	mutex_lock(&tree_lock);
+	tree_lock_write();
 	dir = tree_create(root_inode, "fstest", S_IFDIR | 0755);
 	inode = tree_create(dir, "a", S_IFREG | 0644);
 	EXPECT_EQ(tree_link(dir, "b", inode), 0);
@@ -322,7 +324,7 @@ SELFTEST(fs, links)
 	EXPECT_EQ(tree_nr_links(inode), 1);
 	tree_remove(tree_find(dir, "c", 1));
 	EXPECT(list_empty(&dir->children));
-	mutex_unlock(&tree_lock);
+	tree_unlock();
 	clean_up();
 	EXPECT_EQ(slab_bytes_live(), live_bytes);
 }
@@ -336,9 +338,9 @@ static int unmount(const char *path, bool lazily)
 
 	if (error)
 		return error;
-	mutex_lock(&tree_lock);
+	tree_lock_write();
 	error = mount_detach(at.mount, lazily, &detached);
-	mutex_unlock(&tree_lock);
+	tree_unlock();
 	path_put(&at);
 	mount_drop_detached(&detached);
 	return error;
@@ -351,9 +353,9 @@ static int mount(const char *type, const char *path)
 
 	if (error)
 		return error;
-	mutex_lock(&tree_lock);
+	tree_lock_write();
 	error = mount_attach(type, &at, "test", 0);
-	mutex_unlock(&tree_lock);
+	tree_unlock();
 	path_put(&at);
 	return error;
 }
@@ -395,4 +397,26 @@ SELFTEST(fs, mounts)
 	file_put(file); /* the last reference to the mount */
 	EXPECT(leak_check(&before));
 	clean_up();
+}
+
+static struct file *opened;
+
+static int open_root(void *unused)
+{
+	WRITE_ONCE(opened, file_open("/", O_RDONLY, 0));
+	return 0;
+}
+
+SELFTEST(fs, lookups_run_beside_each_other)
+{
+	struct task *task = kthread_create(open_root, NULL, "opener");
+
+	ASSERT(!IS_ERR(task));
+	opened = NULL;
+	tree_lock_read();
+	task_wake(task);
+	EXPECT(becomes(READ_ONCE(opened)));
+	tree_unlock();
+	ASSERT(becomes(READ_ONCE(opened)) && !IS_ERR(opened));
+	file_put(opened);
 }

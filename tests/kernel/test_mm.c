@@ -479,9 +479,9 @@ SELFTEST(mm, user_file_pages)
 	EXPECT_EQ(get_user(value, user + 512), 0);
 	EXPECT_EQ(value, 0);
 	leave_mm(mm);
-	mutex_lock(&tree_lock);
+	tree_lock_write();
 	tree_remove(file->inode);
-	mutex_unlock(&tree_lock);
+	tree_unlock();
 	file_put(file);
 	kfree(content);
 	EXPECT(leak_check(&before));

@@ -326,9 +326,9 @@ SELFTEST(mm_process, shared_file)
 	EXPECT_EQ(mm_protect(mm, shared, PAGE_SIZE, RW), -EACCES);
 	leave_mm(mm);
 	file_put(reader);
-	mutex_lock(&tree_lock);
+	tree_lock_write();
 	tree_remove(file->inode);
-	mutex_unlock(&tree_lock);
+	tree_unlock();
 	file_put(file);
 }
 

@@ -453,19 +453,19 @@ void proc_forget_process(const struct process *proc)
 {
 	struct inode *inode;
 
-	mutex_lock(&tree_lock);
+	tree_lock_write();
 	inode = find_own_dir(proc);
 	if (inode)
 		tree_remove_all(inode);
-	mutex_unlock(&tree_lock);
+	tree_unlock();
 }
 
 u64 proc_process_held_bytes(const struct process *proc)
 {
 	u64 nr;
 
-	mutex_lock(&tree_lock);
+	tree_lock_write();
 	nr = tree_count(find_own_dir(proc));
-	mutex_unlock(&tree_lock);
+	tree_unlock();
 	return nr * (sizeof(struct inode) + 16); /* with a short name */
 }

@@ -72,9 +72,9 @@ int proc_add_exclusive_file(const char *path, const char *accepts,
 	file->arg = arg;
 	file->write = write;
 	file->close = close;
-	mutex_lock(&tree_lock);
+	tree_lock_write();
 	error = proc_create_at_path(file);
-	mutex_unlock(&tree_lock);
+	tree_unlock();
 	if (error)
 		kfree(file);
 	return error;

@@ -47,9 +47,9 @@ int tracefs_add_file(const struct tracefs_file *what)
 {
 	int error;
 
-	mutex_lock(&tree_lock);
+	tree_lock_write();
 	error = tracefs_fill_file(what);
-	mutex_unlock(&tree_lock);
+	tree_unlock();
 	return error;
 }
 
@@ -78,7 +78,7 @@ int tracefs_add_directory(const char *path, fill_t *fill)
 	struct inode *inode;
 	const char *name;
 
-	mutex_lock(&tree_lock);
+	tree_lock_write();
 	inode = tree_make_directories(trace_root, path, 0700, &name);
 	if (!IS_ERR(inode))
 		inode = tree_make_directory(inode, name, strlen(name), 0700);
@@ -86,7 +86,7 @@ int tracefs_add_directory(const char *path, fill_t *fill)
 		inode->private = fill;
 		inode->ops = &ops;
 	}
-	mutex_unlock(&tree_lock);
+	tree_unlock();
 	return IS_ERR(inode) ? (int)PTR_ERR(inode) : 0;
 }
 
