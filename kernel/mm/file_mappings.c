@@ -71,7 +71,7 @@ static void cut_area(struct mm *mm, const struct vma *vma, u64 position)
 
 	ASSERT_MM_HELD_WRITE(mm);
 	if (skip < bytes)
-		pages_discard(mm, vma, vma->start + skip, vma->start + bytes);
+		pages_unmap(mm, vma, vma->start + skip, vma->start + bytes);
 }
 
 /* Returns the address space after mm (NULL: the first) with a reference, and drops that of mm. */

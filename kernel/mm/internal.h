@@ -140,9 +140,12 @@ u64 *pages_alloc_entry(struct mm *mm, u64 addr);
 void pages_free(struct mm *mm, u64 start, u64 end);
 
 /*
- * Unmaps the pages of an area in [start, end), flushes all TLBs, and frees the pages. The area may
- * have been removed. Needs mm->lock for reading only.
+ * Unmaps the pages in [start, end) of an area, flushes all TLBs, and frees the pages. If the area
+ * has been removed, a reader may call this.
  */
+void pages_unmap(struct mm *mm, const struct vma *vma, u64 start, u64 end);
+
+/* Unmaps and frees the pages of an area in [start, end). Needs mm->lock for reading only. */
 void pages_discard(struct mm *mm, const struct vma *vma, u64 start, u64 end);
 
 /* Called before the number of areas or threads falls, which are a part of the peak. */

@@ -215,10 +215,10 @@ static int remove_areas(struct mm *mm, u64 start, u64 end, struct vma_removed *r
 	return error;
 }
 
-static void discard_removed(struct mm *mm, const struct vma_removed *removed)
+static void unmap_removed(struct mm *mm, const struct vma_removed *removed)
 {
 	for (const struct vma *vma = removed->first; vma; vma = vma->next)
-		pages_discard(mm, vma, vma->start, vma->end);
+		pages_unmap(mm, vma, vma->start, vma->end);
 }
 
 int mm_unmap_locked(struct mm *mm, u64 start, u64 end)
@@ -226,7 +226,7 @@ int mm_unmap_locked(struct mm *mm, u64 start, u64 end)
 	struct vma_removed removed;
 	int error = remove_areas(mm, start, end, &removed);
 
-	discard_removed(mm, &removed);
+	unmap_removed(mm, &removed);
 	vma_free_removed(&removed);
 	return error;
 }
@@ -377,7 +377,7 @@ long mm_unmap(struct mm *mm, u64 addr, u64 len)
 	error = remove_areas(mm, addr, addr + len, &removed);
 	/* No page fault can map pages in the range, and no other call can map areas there. */
 	rw_mutex_downgrade(&mm->lock);
-	discard_removed(mm, &removed);
+	unmap_removed(mm, &removed);
 	rw_mutex_unlock_read(&mm->lock);
 	vma_free_removed(&removed);
 	return error;

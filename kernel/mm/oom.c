@@ -123,7 +123,7 @@ static void take_pages(struct mm *mm)
 	mm->gets_no_pages = true;
 	for_each_vma(vma, mm) {
 		if (!(vma->flags & MAP_SHARED))
-			pages_discard(mm, vma, vma->start, vma->end);
+			pages_unmap(mm, vma, vma->start, vma->end);
 	}
 	rw_mutex_unlock_write(&mm->lock);
 }

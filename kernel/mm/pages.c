@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Changes all pages of a range. Dropping pages takes two passes for each 128 of them: first their
- * entries are cleared, and all TLBs are flushed; then the pages are freed. So a flush is shared by
- * many pages, and no memory is needed.
+ * Changes all pages of a range. Dropping pages takes two passes: first the entries lose their
+ * access, and all TLBs are flushed; then the entries are cleared and the pages freed. So any number
+ * of pages costs one flush and needs no memory.
  */
 
 #include "internal.h"
@@ -137,59 +137,92 @@ void pages_free(struct mm *mm, u64 start, u64 end)
 	}
 }
 
-/* Pages that were unmapped, to be freed when the TLBs are flushed. */
-struct page_batch {
-	struct page *pages[DISCARD_STEP];
-	unsigned int nr;
-	struct flush_range range;
-};
+/* Counts pages of an area as unmapped. pt_lock is held. */
+static void subtract_pages(struct mm *mm, const struct vma *vma, u64 nr)
+{
+	ASSERT_HELD(&mm->pt_lock);
+	keep_peak(mm);
+	DEBUG_ASSERT(nr <= mm->nr_pages && mm->nr_pages <= mm->max_pages);
+	mm->nr_pages -= nr;
+	mm->nr_of_kind[vma_kind(vma)] -= nr;
+}
+
+/* Removes the access to all pages, on every CPU. Returns the range in which there are pages. */
+static struct flush_range hide_pages(struct mm *mm, const struct vma *vma, u64 start, u64 end)
+{
+	struct flush_range range = { 0, 0 };
+	u64 *pte, addr = start, nr = 0;
+
+	ASSERT_MM_HELD(mm);
+	for_each_page_entry(pte, mm->pgd, addr, end) {
+		WRITE_ONCE(*pte, (*pte & PTE_PAGE_MASK) | pte_user_bits(0, *pte & PTE_BORROWED));
+		flush_range_add(&range, addr);
+		if (++nr % RESCHED_INTERVAL == 0)
+			cond_resched();
+	}
+	if (nr) {
+		spin_lock(&mm->pt_lock);
+		subtract_pages(mm, vma, nr);
+		spin_unlock(&mm->pt_lock);
+	}
+	flush_range_done(mm, &range);
+	return range;
+}
+
+void pages_unmap(struct mm *mm, const struct vma *vma, u64 start, u64 end)
+{
+	struct flush_range range = hide_pages(mm, vma, start, end);
+	u64 *pte, addr = range.start, nr = 0;
+
+	for_each_page_entry(pte, mm->pgd, addr, range.end) {
+		struct page *page = pte_page(*pte);
+
+		WRITE_ONCE(*pte, 0);
+		page_put(page);
+		if (++nr % RESCHED_INTERVAL == 0)
+			cond_resched();
+	}
+}
 
 /*
- * Unmaps the next pages of an area before end, as far as there is room for them, and moves *addr
- * behind them. Page faults may map other pages at once, unless the area was removed.
+ * Unmaps the next pages of an area before end, moves *addr behind them, and flushes the TLBs.
+ * Returns their number. Page faults may map other pages at once.
  */
-static void take_pages(struct mm *mm, const struct vma *vma, u64 *addr, u64 end,
-		       struct page_batch *batch)
+static unsigned int take_pages(struct mm *mm, const struct vma *vma, u64 *addr, u64 end,
+			       struct page *pages[DISCARD_STEP])
 {
-	unsigned int nr = batch->nr;
+	struct flush_range range = { 0, 0 };
+	unsigned int nr = 0;
 	u64 *pte;
 
 	spin_lock(&mm->pt_lock);
-	keep_peak(mm);
-	for_each_page_entry(pte, mm->pgd, *addr, end) {
-		if (nr == DISCARD_STEP)
-			break;
-		batch->pages[nr++] = pte_page(*pte);
+	while (nr < DISCARD_STEP && (pte = pgtable_next(mm->pgd, addr, end))) {
+		pages[nr++] = pte_page(*pte);
 		WRITE_ONCE(*pte, 0);
-		flush_range_add(&batch->range, *addr);
+		flush_range_add(&range, *addr);
+		*addr += PAGE_SIZE;
 	}
-	DEBUG_ASSERT(nr - batch->nr <= mm->nr_pages && mm->nr_pages <= mm->max_pages);
-	mm->nr_pages -= nr - batch->nr;
-	mm->nr_of_kind[vma_kind(vma)] -= nr - batch->nr;
+	subtract_pages(mm, vma, nr);
 	/* Only these may be borrowed again: the other pages of an area without a file are zeros. */
-	if (nr > batch->nr && vma_kind(vma) == MM_FILE)
+	if (nr && vma_kind(vma) == MM_FILE)
 		mm->nr_discards++;
 	spin_unlock(&mm->pt_lock);
-	batch->nr = nr;
+	flush_range_done(mm, &range);
+	return nr;
 }
 
 void pages_discard(struct mm *mm, const struct vma *vma, u64 start, u64 end)
 {
-	struct page_batch batch;
+	struct page *pages[DISCARD_STEP];
 
 	ASSERT_MM_HELD(mm);
-	while (start < end) {
-		batch.nr = 0;
-		batch.range = (struct flush_range){ 0, 0 };
-		/* Empty tables are skipped without the lock. */
-		while (batch.nr < DISCARD_STEP && pgtable_next(mm->pgd, &start, end)) {
-			u64 stop = ALIGN_DOWN(start, TABLE_BYTES) + TABLE_BYTES;
+	/* Empty tables are skipped without the lock. */
+	while (pgtable_next(mm->pgd, &start, end)) {
+		u64 stop = min(end, ALIGN_DOWN(start, TABLE_BYTES) + TABLE_BYTES);
+		unsigned int nr = take_pages(mm, vma, &start, stop, pages);
 
-			take_pages(mm, vma, &start, min(end, stop), &batch);
-		}
-		flush_range_done(mm, &batch.range);
-		for (unsigned int i = 0; i < batch.nr; i++)
-			page_put(batch.pages[i]);
+		for (unsigned int i = 0; i < nr; i++)
+			page_put(pages[i]);
 		cond_resched();
 	}
 }
