@@ -30,20 +30,20 @@ LINUX_COSTS = {
 }
 # The cost with the default profilers, at most this many times that without. The ratio grows when
 # the kernel's own part becomes cheaper: a mix without profilers took 340,000 instructions when its
-# goal was set, and takes 247,000.
+# goal was set, and takes 246,000.
 PROFILER_LIMITS = {
     "yields": (1.80, "two processes; goal 1.60"),
     "pipe_bytes": (1.47, "ping-pong through pipes; goal 1.45"),
-    "futex": (1.57, "ping-pong by futex; goal 1.45"),
-    "thread": (1.58, "create, join; goal 1.40"),
-    "fork": (1.17, "fork, exit, wait; goal 1.08"),
-    "exec": (1.16, "fork, execve, exit, wait; goal 1.12"),
-    "mix": (1.20, "fork, exec, pipe, open, read, close"),
+    "futex": (1.56, "ping-pong by futex; goal 1.45"),
+    "thread": (1.50, "create, join; goal 1.40"),
+    "fork": (1.15, "fork, exit, wait; goal 1.08"),
+    "exec": (1.14, "fork, execve, exit, wait; goal 1.12"),
+    "mix": (1.18, "fork, exec, pipe, open, read, close"),
 }
 # With the default profilers, in instructions.
 LIMITS = {
-    "getppid": (186, "default profilers; without"),
-    "fail": (200, "close of a bad descriptor, default profilers; without"),
+    "getppid": (180, "default profilers; without"),
+    "fail": (180, "close of a bad descriptor, default profilers; without"),
     "getrusage": (900, "one thread, default profilers; without"),
 }
 
