@@ -176,6 +176,7 @@ static u64 copy_known(const struct task *task, bool runs, u64 now, struct cputim
 	const struct cpu_account *account = &per_cpu(cpu_account, task->cpu);
 	u64 clock_cycles = now - READ_ONCE(account->sums.cycles[CPUTIME_NMI]), known = 0;
 
+#pragma GCC unroll 8
 	for (u32 i = CPUTIME_SYSTEM + 1; i < NR_CPUTIMES; i++) {
 		u64 cycles = task->cputime.cycles[i];
 

@@ -191,7 +191,7 @@ static bool is_of_program(const struct wait_record *rec, const os_task_t *task)
 	if (rec->code_map != os_task_code_map(task))
 		return false;
 	os_task_comm(task, comm);
-	return os_same_words(comm, rec->comm, 2);
+	return comm[0] == rec->comm[0] && comm[1] == rec->comm[1];
 }
 
 /*
