@@ -75,8 +75,9 @@ struct mm {
 	struct list_head node; /* in the list of all: file_mappings.c */
 
 	/*
-	 * Read: areas and brk do not change; pages are mapped and unmapped, with pt_lock. Write:
-	 * areas may change, and pages are moved.
+	 * Read: areas and brk do not change; pages are mapped, and those of areas discarded, with
+	 * pt_lock; munmap() unmaps pages that are in no area any more. Write: areas may change, and
+	 * pages are moved.
 	 */
 	struct rw_mutex lock;
 	struct vma_tree areas;

@@ -166,8 +166,9 @@ struct sigpending {
 	/* struct signal_entry: one of each standard signal, then all of others. */
 	struct list_head queue;
 	/*
-	 * How often stop signals were discarded for all threads, plus 2^32 times how often SIGCONT
-	 * was; of a thread: how often its own were.
+	 * How often stop signals were discarded for all threads of the process, and in the upper
+	 * 32 bits how often SIGCONT was. In a thread's queue: up to which of these it has dropped
+	 * its own.
 	 */
 	u64 nr_discards;
 	/* The last entry that signal_drop_ignored() has looked at and kept; &queue: none. */

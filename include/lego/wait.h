@@ -15,6 +15,7 @@ struct task;
 
 struct wait_queue {
 	spinlock_t lock;	  /* taken with interrupts off */
+	u32 nr_alls;		  /* calls of wake_up_all() */
 	struct list_head waiters; /* the exclusive ones come last */
 	const char *name;	  /* what its sleepers wait for */
 };
@@ -36,9 +37,9 @@ struct callback_waiter {
 	bool (*woken)(struct callback_waiter *waiter);
 };
 
-#define WAIT_QUEUE_INIT_AT(wq, name, place)                                 \
-	{                                                                   \
-		SPINLOCK_INIT_AT(place), LIST_HEAD_INIT((wq).waiters), name \
+#define WAIT_QUEUE_INIT_AT(wq, name, place)                                    \
+	{                                                                      \
+		SPINLOCK_INIT_AT(place), 0, LIST_HEAD_INIT((wq).waiters), name \
 	}
 #define WAIT_QUEUE_INIT(name) WAIT_QUEUE_INIT_AT(name, #name, LOCK_PLACE(#name))
 
@@ -73,8 +74,8 @@ void wake_up_all(struct wait_queue *wq);
 bool wake_up_one(struct wait_queue *wq);
 
 /*
- * Called by an exclusive waiter when it leaves, with something or after a signal. If there is more,
- * wakes another one: a waker may have chosen this one for that.
+ * Called by an exclusive waiter when it leaves, with something or after a signal. What came while
+ * it was already chosen may have woken nobody else. So if there is more, wakes another one.
  */
 #define wake_up_next(wq, more)                                       \
 	do {                                                         \

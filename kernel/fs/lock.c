@@ -5,10 +5,11 @@
  *
  * A waiting request stores the owner of the lock that blocks it. Each change that could unblock
  * requests looks at them in the order in which they came, clears the pointers of those that could
- * now be granted together, and wakes these waiters, which try again. A waiter that was woken in
- * vain, or gets a signal, does the same for those that it has held back. So the pointers always say
- * who waits for whom, and a request that would close a cycle is refused (EDEADLK). As in Linux,
- * this covers only the locks of processes, and only one of a process's waiting threads.
+ * now be granted together, and wakes these waiters, which try again. A waiter that was woken, but
+ * does not take the lock, does the same for the requests that had to wait for its own. So the
+ * pointers always say who waits for whom, and a request that would close a cycle is refused
+ * (EDEADLK). As in Linux, this covers only the locks of processes, and only one of a process's
+ * waiting threads.
  */
 
 #include "lock.h"
@@ -181,12 +182,14 @@ static const struct file_lock *find_woken(struct file_locks *locks, const struct
 static void wake_waiters(struct file_locks *locks, const struct file_lock *range)
 {
 	struct lock_wait *wait, *next;
+	const void *only = NULL; /* the owner whose requests can still be granted; NULL: any */
 
 	ASSERT_HELD(&lock_mutex);
 	list_for_each_entry_safe(wait, next, &locks->waits, node) {
 		const struct file_lock *request = wait->request, *conflict;
 
-		if (request->kind != range->kind || !overlaps(request, range))
+		if (request->kind != range->kind || !overlaps(request, range) ||
+		    (only && request->owner != only))
 			continue;
 		conflict = find_conflict(locks, request);
 		if (!conflict)
@@ -197,10 +200,10 @@ static void wake_waiters(struct file_locks *locks, const struct file_lock *range
 		list_del(&wait->node);
 		list_add_tail(&wait->node, &locks->woken);
 		wake_up_all(&wait->wq);
-		/* All others conflict with this request. Only processes must know their blocker. */
+		/* Others' conflict with this one. Only processes must know their blocker. */
 		if (request->type == F_WRLCK && request->start <= range->start &&
 		    request->last >= range->last && !locks->nr_process_waits)
-			break;
+			only = request->owner;
 	}
 }
 

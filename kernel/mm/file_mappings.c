@@ -108,10 +108,11 @@ bool mm_may_write_file(const struct inode *inode)
 
 	might_sleep();
 	while (!found && (mm = step(mm))) {
-		rw_mutex_lock_read(&mm->lock);
+		/* munmap() reads while it takes away the access to pages whose areas are gone. */
+		rw_mutex_lock_write(&mm->lock);
 		for_each_vma(vma, mm)
 			found |= vma_writes_file(vma) && vma->file->inode == inode;
-		rw_mutex_unlock_read(&mm->lock);
+		rw_mutex_unlock_write(&mm->lock);
 	}
 	if (mm)
 		mm_put(mm);

@@ -140,10 +140,11 @@ u64 *pages_alloc_entry(struct mm *mm, u64 addr);
 void pages_free(struct mm *mm, u64 start, u64 end);
 
 /*
- * Unmaps the pages in [start, end) of an area, flushes all TLBs, and frees the pages. If the area
- * has been removed, a reader may call this.
+ * Unmap the pages in [start, end) of an area, or of areas that were removed and are linked by next;
+ * flush all TLBs, once, and free the pages. If the areas have been removed, a reader may call this.
  */
 void pages_unmap(struct mm *mm, const struct vma *vma, u64 start, u64 end);
+void pages_unmap_areas(struct mm *mm, const struct vma *first);
 
 /* Unmaps and frees the pages of an area in [start, end). Needs mm->lock for reading only. */
 void pages_discard(struct mm *mm, const struct vma *vma, u64 start, u64 end);

@@ -215,18 +215,12 @@ static int remove_areas(struct mm *mm, u64 start, u64 end, struct vma_removed *r
 	return error;
 }
 
-static void unmap_removed(struct mm *mm, const struct vma_removed *removed)
-{
-	for (const struct vma *vma = removed->first; vma; vma = vma->next)
-		pages_unmap(mm, vma, vma->start, vma->end);
-}
-
 int mm_unmap_locked(struct mm *mm, u64 start, u64 end)
 {
 	struct vma_removed removed;
 	int error = remove_areas(mm, start, end, &removed);
 
-	unmap_removed(mm, &removed);
+	pages_unmap_areas(mm, removed.first);
 	vma_free_removed(&removed);
 	return error;
 }
@@ -377,7 +371,7 @@ long mm_unmap(struct mm *mm, u64 addr, u64 len)
 	error = remove_areas(mm, addr, addr + len, &removed);
 	/* No page fault can map pages in the range, and no other call can map areas there. */
 	rw_mutex_downgrade(&mm->lock);
-	unmap_removed(mm, &removed);
+	pages_unmap_areas(mm, removed.first);
 	rw_mutex_unlock_read(&mm->lock);
 	vma_free_removed(&removed);
 	return error;

@@ -179,7 +179,7 @@ static __always_inline struct page *begin_use(struct page *page, unsigned int or
 	return page;
 }
 
-/* Allocates a block, or a page if that takes more than one from the CPU's stack. */
+/* The slow path: a block, an empty stack, or a profiler wants to see the allocation. */
 static noinline struct page *page_alloc_slow(unsigned int order,
 					     unsigned int flags PROFILE_MEMORY_SITE_PARAM)
 {

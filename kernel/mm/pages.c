@@ -147,34 +147,34 @@ static void subtract_pages(struct mm *mm, const struct vma *vma, u64 nr)
 	mm->nr_of_kind[vma_kind(vma)] -= nr;
 }
 
-/* Removes the access to all pages, on every CPU. Returns the range in which there are pages. */
-static struct flush_range hide_pages(struct mm *mm, const struct vma *vma, u64 start, u64 end)
+/* Removes the access to all pages, and adds them to the range that must be flushed. */
+static void hide_pages(struct mm *mm, const struct vma *vma, u64 start, u64 end,
+		       struct flush_range *range)
 {
-	struct flush_range range = { 0, 0 };
 	u64 *pte, addr = start, nr = 0;
 
 	ASSERT_MM_HELD(mm);
 	for_each_page_entry(pte, mm->pgd, addr, end) {
 		WRITE_ONCE(*pte, (*pte & PTE_PAGE_MASK) | pte_user_bits(0, *pte & PTE_BORROWED));
-		flush_range_add(&range, addr);
+		flush_range_add(range, addr);
 		if (++nr % RESCHED_INTERVAL == 0)
 			cond_resched();
 	}
+	/* Who has found a page with this lock held has taken a reference before it is freed. */
 	if (nr) {
 		spin_lock(&mm->pt_lock);
 		subtract_pages(mm, vma, nr);
 		spin_unlock(&mm->pt_lock);
 	}
-	flush_range_done(mm, &range);
-	return range;
 }
 
-void pages_unmap(struct mm *mm, const struct vma *vma, u64 start, u64 end)
+/* Flushes the TLBs, and frees the pages. There are no others in the range. */
+static void free_hidden(struct mm *mm, const struct flush_range *range)
 {
-	struct flush_range range = hide_pages(mm, vma, start, end);
-	u64 *pte, addr = range.start, nr = 0;
+	u64 *pte, addr = range->start, nr = 0;
 
-	for_each_page_entry(pte, mm->pgd, addr, range.end) {
+	flush_range_done(mm, range);
+	for_each_page_entry(pte, mm->pgd, addr, range->end) {
 		struct page *page = pte_page(*pte);
 
 		WRITE_ONCE(*pte, 0);
@@ -182,6 +182,23 @@ void pages_unmap(struct mm *mm, const struct vma *vma, u64 start, u64 end)
 		if (++nr % RESCHED_INTERVAL == 0)
 			cond_resched();
 	}
+}
+
+void pages_unmap(struct mm *mm, const struct vma *vma, u64 start, u64 end)
+{
+	struct flush_range range = { 0, 0 };
+
+	hide_pages(mm, vma, start, end, &range);
+	free_hidden(mm, &range);
+}
+
+void pages_unmap_areas(struct mm *mm, const struct vma *first)
+{
+	struct flush_range range = { 0, 0 };
+
+	for (const struct vma *vma = first; vma; vma = vma->next)
+		hide_pages(mm, vma, vma->start, vma->end, &range);
+	free_hidden(mm, &range);
 }
 
 /*

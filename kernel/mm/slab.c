@@ -236,7 +236,7 @@ static __always_inline void *take_object(struct slab_cpu *cpu)
 	return object;
 }
 
-/* Allocates an object if this takes more than a free one: fills the list, or calls profilers. */
+/* The slow path: the CPU's list is empty, or a profiler wants to see the allocation. */
 static noinline void *slab_alloc(size_t size, unsigned long caller, size_t class,
 				 unsigned long flags PROFILE_MEMORY_SITE_PARAM)
 {
@@ -256,8 +256,8 @@ static noinline void *slab_alloc(size_t size, unsigned long caller, size_t class
 }
 
 /*
- * Allocates an object. A part of the public functions, so the return address is theirs. After a
- * call of another function it needs no variable any more, so that the usual case saves no register.
+ * Allocates an object. A part of the public functions, so the return address is theirs. It calls
+ * other functions only at its end, so that the usual case need not save registers.
  */
 static __always_inline void *alloc_object(size_t size PROFILE_MEMORY_SITE_PARAM)
 {

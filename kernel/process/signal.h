@@ -35,11 +35,11 @@ struct signal_entry {
 /* Drops pending signals of this set. Locked. */
 void signal_discard(struct sigpending *pending, u64 signals);
 /*
- * Drops the stop signals or SIGCONT of the process and its threads. A thread's are only gone from
- * signal_pending_of(). Locked.
+ * Drops the stop signals or SIGCONT of the process and its threads. Those of a thread stay in its
+ * queue until signal_own_pending() is next called for it. Locked.
  */
 void signal_discard_all(struct process *proc, u64 signals);
-/* Does the same inline unless there is something to drop. */
+/* As signal_pending_of(), which it calls if there is something to drop. Locked. */
 static inline u64 signal_own_pending(struct task *task)
 {
 	if (unlikely(task->pending.nr_discards != task->proc->pending.nr_discards))

@@ -89,8 +89,8 @@ static void drop_entry(struct sigpending *pending, struct signal_entry *entry)
 #define DROP_COST   16 /* of an entry that is dropped */
 
 /*
- * Drops pending signals of this set, behind the mark. Returns true at the end of what may have
- * them, false if the budget is used up.
+ * Drops pending signals of this set, behind the mark. Returns true if none of them are left, false
+ * if the budget is used up.
  */
 static bool drop_some(struct sigpending *pending, u64 signals, int *budget)
 {

@@ -322,6 +322,7 @@ int process_add_thread(struct process *proc, struct task *task)
 	} else {
 		list_add_tail(&task->thread_node, &proc->threads);
 		proc->nr_threads++;
+		proc->search.nr_left++; /* a search that goes on comes to the new thread, too */
 		mm_add_threads(proc->mm, 1);
 		proc->nr_staying++;
 		proc->nr_own_files += task->has_own_files;

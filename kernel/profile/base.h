@@ -101,8 +101,8 @@ static pf_always_inline unsigned int pf_log2_by_halves(unsigned long long x)
 }
 
 /*
- * The number of the lowest bit that is set is pf_lowest_bit(). riscv64 without Zbb has no
- * instructions for these, and compilers would call libgcc.
+ * pf_lowest_bit(x) is the number of the lowest bit of x that is set; x is not 0. riscv64 without
+ * Zbb has no instructions for these, and compilers would call libgcc.
  */
 #if defined(__riscv) && !defined(__riscv_zbb)
 #define pf_floor_log2(x) pf_log2_by_halves(x)

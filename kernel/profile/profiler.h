@@ -97,7 +97,10 @@ struct profiler {
 	void (*process_release)(struct profile_process *pp);
 	void (*task_init)(os_task_t *task);
 	void (*task_exit)(struct profile_task *pt);
-	/* Before task_exit of all profilers, without lists_lock: a walk finds the thread later. */
+	/*
+	 * Before task_exit of all profilers, without lists_lock. The thread stays in the lists
+	 * until after task_exit, so walks still find it.
+	 */
 	void (*task_exit_begin)(struct profile_task *pt);
 	/* After task_exit of all profilers. Process context. */
 	void (*task_ended)(struct profile_task *pt);

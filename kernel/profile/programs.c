@@ -99,7 +99,10 @@ void programs_read(struct report_summary *total)
 	unsigned long flags;
 	u32 tries = TRIES, nr_exits;
 
-	/* A process that ends meanwhile could be counted twice, or not at all: read again. */
+	/*
+	 * A process or thread that ends meanwhile could be counted twice, or not at all: read
+	 * again.
+	 */
 	do {
 		nr_exits = report_nr_exits();
 		flags = os_lock(&lock);

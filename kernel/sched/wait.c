@@ -22,16 +22,40 @@ void wait_queue_reset(struct wait_queue *wq, const char *name)
 	list_init(&wq->waiters);
 }
 
-/* Exclusive waiters come last, so that a wake-up that has woken one of them is done. */
+static bool is_callback(const struct waiter *waiter)
+{
+	return waiter->exclusive && !waiter->task;
+}
+
+static bool goes_before(const struct waiter *waiter, const struct waiter *last)
+{
+	return waiter->exclusive ? waiter->task && is_callback(last) : last->exclusive;
+}
+
+static noinline void queue_before_others(struct wait_queue *wq, struct waiter *waiter)
+{
+	struct list_head *at = wq->waiters.prev;
+
+	if (!waiter->exclusive)
+		at = &wq->waiters;
+	while (at != &wq->waiters && is_callback(list_entry(at, struct waiter, node)))
+		at = at->prev;
+	list_add(&waiter->node, at);
+}
+
+/*
+ * Exclusive waiters come last, so that a wake-up that has woken one of them is done; behind them,
+ * exclusive callbacks, which may have no use for what has come.
+ */
 static __always_inline void queue_waiter(struct wait_queue *wq, struct waiter *waiter)
 {
 	struct list_head *waiters = &wq->waiters;
 
 	if (!list_empty(&waiter->node))
 		return;
-	if (unlikely(!list_empty(waiters) && !waiter->exclusive &&
-		     list_last_entry(waiters, struct waiter, node)->exclusive))
-		list_add(&waiter->node, waiters);
+	if (unlikely(!list_empty(waiters) &&
+		     goes_before(waiter, list_last_entry(waiters, struct waiter, node))))
+		queue_before_others(wq, waiter);
 	else
 		list_add_tail(&waiter->node, waiters);
 }
@@ -138,17 +162,23 @@ static bool wake_some(struct wait_queue *wq, struct list_head *waiters, unsigned
 
 /*
  * Wakes many waiters in steps. They are on a list of their own meanwhile, so that new waiters do
- * not prolong this. They may leave it as they would leave the queue, with the queue's lock held.
+ * not prolong this. They may leave it as they would leave the queue, with the queue's lock held. A
+ * wake_up_all() meanwhile is for them, too.
  */
 static noinline void wake_many(struct wait_queue *wq, unsigned long flags, bool all, bool keeps)
 {
 	unsigned int step = irqs_disabled_flags(flags) ? ~0u : WAKE_STEP;
 	struct list_head waiters;
+	u32 nr_alls = wq->nr_alls;
 
 	list_splice(&wq->waiters, &waiters);
 	while (wake_some(wq, &waiters, step, all, &keeps)) {
 		spin_unlock_irqrestore(&wq->lock, flags);
 		flags = spin_lock_irqsave(&wq->lock);
+		if (wq->nr_alls != nr_alls) {
+			all = true;
+			keeps = false;
+		}
 	}
 	spin_unlock_irqrestore(&wq->lock, flags);
 }
@@ -158,6 +188,7 @@ static __always_inline void wake(struct wait_queue *wq, bool all)
 	unsigned long flags = spin_lock_irqsave(&wq->lock);
 	bool keeps = false;
 
+	wq->nr_alls += all;
 	if (!list_empty(&wq->waiters))
 		keeps = wake_waiter(first_of(&wq->waiters)) && !all;
 	if (unlikely(has_more(&wq->waiters, keeps)))
@@ -190,11 +221,17 @@ bool wake_up_one(struct wait_queue *wq)
 void wake_up_exclusive(struct wait_queue *wq)
 {
 	unsigned long flags = spin_lock_irqsave(&wq->lock);
+	const struct list_head *at = wq->waiters.prev;
 	struct waiter *last;
 
-	do {
-		last = list_last_entry(&wq->waiters, struct waiter, node);
-	} while (!list_empty(&wq->waiters) && last->exclusive && !wake_waiter(last));
+	while (at != &wq->waiters && is_callback(list_entry(at, struct waiter, node)))
+		at = at->prev;
+	last = list_entry(at, struct waiter, node);
+	if (at == &wq->waiters || !last->exclusive || !wake_waiter(last)) {
+		do {
+			last = list_last_entry(&wq->waiters, struct waiter, node);
+		} while (!list_empty(&wq->waiters) && last->exclusive && !wake_waiter(last));
+	}
 	spin_unlock_irqrestore(&wq->lock, flags);
 }
 
@@ -229,6 +266,8 @@ static void wake_in_steps(struct wake_timer *wake, bool all)
 	bool keeps;
 
 	ASSERT_HELD(&wake->wq->lock);
+	wake->all |= all;
+	wake->keeps &= !all;
 	if (list_empty(waiters))
 		return;
 	keeps = wake_waiter(first_of(waiters)) && !all;

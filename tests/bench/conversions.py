@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,14 +31,24 @@ Row = tuple[str, float, str, float | None, str, float]
 
 
 def usage(command: list) -> tuple[float, int]:
-    """Runs a command. Returns its CPU time in seconds, and its peak memory in bytes."""
+    """
+    Runs a command. Returns its CPU time in seconds, and its peak memory in bytes. The command is
+    started by a small process, this file's main(): on Linux, ru_maxrss is at least what the process
+    that started it had.
+    """
+    words = [sys.executable, __file__, *map(str, command)]
+    seconds, peak = subprocess.run(words, check=True, stdout=subprocess.PIPE).stdout.split()
+    return float(seconds), int(peak)
+
+
+def main(command: list[str]) -> int:
+    """Runs the command, and prints its usage. Returns its exit status."""
     nowhere = subprocess.DEVNULL
     process = subprocess.Popen(command, stdout=nowhere, stderr=nowhere)
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, command)
-    return used.ru_utime + used.ru_stime, used.ru_maxrss << 10
+    print(used.ru_utime + used.ru_stime, used.ru_maxrss << 10)
+    return process.returncode
 
 
 def convert(words: list[str], path: Path, output: Path) -> tuple[float, int]:
@@ -65,3 +76,7 @@ def measure(build: Path) -> Iterator[Row]:
             taken, read = min(runs, key=lambda run: run[0] / run[1])
             yield f"time_{name}", taken, "seconds", read, " ".join(reader[:2]), limit
     output.unlink()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

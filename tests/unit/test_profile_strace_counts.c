@@ -149,17 +149,43 @@ static void test_table_of_an_ended_thread_beside_others(void **state)
 	run_thread(false);
 	table = first.profile.strace.calls.table;
 	exit_task(&first);
-	start_task(&first, &proc);
+	/* The table of the process has the times of both now. */
 	assert_ptr_equal(run_thread(true), table);
 	expect(2, 3, 3, 300, 0);
 	assert_int_equal(nr_errors_of(2, ENOENT), 3);
-	exit_task(&first);
 	/* A reset frees such tables. */
 	strace_reset();
 	start_task(&first, &proc);
 	run_thread(false);
 	exit_task(&first);
 	expect(2, 1, 1, 100, 0);
+}
+
+/* The calls of threads that ran at once may have taken more than the time since boot. */
+static void test_call_in_flight_after_others(void **state)
+{
+	struct task threads[3];
+
+	for (u32 i = 0; i < 2; i++) {
+		start_task(&threads[i], &proc);
+		host_current = &threads[i];
+		profile_syscall_enter(2);
+	}
+	host_now *= 4;
+	for (u32 i = 0; i < 2; i++) {
+		host_current = &threads[i];
+		profile_syscall_exit(0);
+		exit_task(&threads[i]);
+	}
+	expect(2, 2, 0, host_now / 4 * 6, 0);
+	assert_true(entry_of(2)->ns > host_now);
+	start_task(&threads[2], &proc);
+	host_current = &threads[2];
+	profile_syscall_enter(2);
+	expect(2, 3, 0, host_now / 4 * 6, 1);
+	profile_syscall_exit(0);
+	exit_task(&threads[2]);
+	host_current = &task;
 }
 
 /* A new program gets the table of a process that is gone, and the execve is its first call. */
@@ -331,6 +357,7 @@ int main(void)
 		TEST(test_table_of_an_ended_thread_beside_others),
 		TEST(test_table_of_a_gone_process),
 		TEST(test_table_with_unknown_calls),
+		TEST(test_call_in_flight_after_others),
 		TEST(test_same_error),
 		TEST(test_many_errors),
 		TEST(test_more_errors_than_slots),

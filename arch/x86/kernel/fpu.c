@@ -155,7 +155,7 @@ void fpu_reset(void)
 	load(initial);
 }
 
-/* kmalloc() aligns powers of two to their size, and more than a page to pages. */
+/* kmalloc() aligns powers of two to their size. */
 int thread_fpu_alloc(struct task *task)
 {
 	size_t size = FXSAVE_SIZE;

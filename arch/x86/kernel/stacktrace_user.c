@@ -219,10 +219,10 @@ static bool path_begins_at(const struct stack_path *path, u64 pc, u64 sp, u64 fp
 /* Returns the path that begins there, or NULL. */
 static struct stack_path *find_path(u64 pc, u64 sp, u64 fp)
 {
-	struct stack_path *path = stack_path_at(pc, sp);
+	struct stack_path *path = in_nmi() ? nmi_path_at(pc, sp) : NULL;
 
-	if (in_nmi() && (!path->nr || !path_begins_at(path, pc, sp, fp)))
-		path = nmi_path_at(pc, sp);
+	if (!path || !path->nr || !path_begins_at(path, pc, sp, fp))
+		path = stack_path_at(pc, sp);
 	return path->nr && path_begins_at(path, pc, sp, fp) ? path : NULL;
 }
 

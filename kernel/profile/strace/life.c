@@ -30,15 +30,16 @@ void strace_process_init(struct profile_process *pp)
 
 /*
  * Returns the table of the process's threads that have exited, if there is one, or a spare one. So
- * nothing has to be added up where threads come one after the other. A report that has read the
- * sums of the process has read that table.
+ * nothing has to be added up where threads come one after the other. These took less than the time
+ * since boot, on which profile_strace_begin_time() relies; the tables of several threads may not
+ * have. A report that has read the sums of the process has read that table.
  */
 static struct profile_syscall_table *take_table(struct profile_task *pt)
 {
 	struct profile_syscall_sum *exited = &pt->process->strace.exited;
 	struct profile_syscall_table *table = exited->table;
 
-	if (!table)
+	if (!table || table->of_many)
 		return strace_table_take_spare();
 	exited->table = NULL;
 	strace_skip_task(pt);

@@ -7,9 +7,8 @@
  * notes of other threads (task.c). It holds lists_lock whenever it follows notes, adds rows or
  * moves tables.
  *
- * CPU time is wall time minus the time off a CPU. The scheduler already keeps two numbers whose
- * difference grows by exactly the time off a CPU: when the task was last switched in, and its CPU
- * time until then.
+ * CPU time is wall time minus the time off a CPU. The scheduler keeps a number that grows by
+ * exactly that time.
  *
  * A thread can also be off a CPU between the end of a call and user mode: preempted, because
  * another thread is due, or stopped by a signal. It is no part of the call. It is the row `[return

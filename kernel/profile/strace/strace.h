@@ -4,9 +4,10 @@
 
 /*
  * strace: statistics of the system calls of each process. Each thread counts its calls in a table
- * of its own (strace.c, table.c); when it ends, the counts are added to its process. A report
- * merges the tables into a copy (reader.c, snapshot.c), makes rows of it (entries.c) and prints
- * them (report.c). live/ prints calls as they happen. All these files share this header.
+ * of its own (strace.c, table.c). When it ends, the table becomes that of its process, and a new
+ * thread may go on with it; or its counts are added to the process. A report merges the tables into
+ * a copy (reader.c, snapshot.c), makes rows of it (entries.c) and prints them (report.c). live/
+ * prints calls as they happen. All these files share this header.
  */
 
 #include "../off_time.h"
@@ -54,9 +55,10 @@ struct profile_syscall_table {
 	u32 error_mask; /* reduces a hash value to the offset of a bucket */
 	u16 nr_errors;	/* slots in use */
 	u16 nr_unknown;
-	u16 others;	  /* the row of further numbers beyond index[], as in it; 0: none */
-	bool fixed;	  /* the table cannot grow */
-	bool errors_full; /* growing for an error has failed: do not try again */
+	u16 others;	      /* the row of further numbers beyond index[], as in it; 0: none */
+	bool fixed : 1;	      /* the table cannot grow */
+	bool errors_full : 1; /* growing for an error has failed: do not try again */
+	bool of_many : 1;     /* the times of several tables: maybe more than the time since boot */
 };
 
 /* A slot of the hash: how often the call of a row failed with one error. */

@@ -102,6 +102,7 @@ void strace_table_grow(struct profile_syscall_table **table, bool for_errors)
 	new->rows_end = old->rows_end;
 	new->nr_unknown = old->nr_unknown;
 	new->others = old->others;
+	new->of_many = old->of_many;
 	for_each_strace_error(error, old) {
 		const struct profile_syscall_row *row =
 			strace_row_at(new, strace_error_row(error->key));
@@ -255,6 +256,7 @@ void strace_table_clear(struct profile_syscall_table *table)
 	memset(table->index, 0, sizeof(table->index));
 	memset(table->unknown, 0, sizeof(table->unknown));
 	table->nr_unknown = table->others = 0;
+	table->of_many = false;
 	table->rows_end = sizeof(*table);
 	clear_errors(table);
 }
@@ -411,6 +413,8 @@ static pf_noinline void fold_rows(struct profile_syscall_sum *sum, struct profil
 	}
 	strace_sum_add_errors(sum, src);
 	clear_errors(src->table);
+	sum->table->of_many = true;
+	src->table->of_many = false;
 	spare_table(src->table);
 }
 

@@ -47,7 +47,7 @@ enum {
 
 struct profile_last_waits {
 	u64 id;	      /* of the store that has them; 0: none */
-	u64 task_key; /* the thread's, then */
+	u64 task_key; /* os_task_key() of the thread when they were found */
 	struct wait_record *recs[2];
 };
 
@@ -96,6 +96,7 @@ void profile_report_delay_switch_out(struct profile_task *pt);
 		if (!os_key_on(&profile_waits_key))          \
 			break;                               \
 		(pt)->waits.out_cycles = (cycles);           \
+		(pt)->waits.woken_cycles = 0;                \
 		if (os_key_on(&profile_delays_key))          \
 			profile_report_delay_switch_out(pt); \
 	} while (0) /* evaluates `cycles` only if it is on */

@@ -37,8 +37,8 @@ static struct profile_thread_sums sums_of_thread(const struct profile_task *pt)
 
 /*
  * The sums are of one moment, as the thread stays on its CPU. They are made without the lock, which
- * all threads share. Until the thread is removed from its list, a walk finds it twice: see
- * programs_read().
+ * all threads share. Until the thread is removed from its list, a walk may count its times twice,
+ * in its process's sums and in the thread: see programs_read().
  */
 void waits_end_thread(const struct profile_task *pt)
 {
@@ -62,7 +62,8 @@ static void set_times(struct wait_record *rec, const struct profile_task *pt)
 		u64 cycles = pf_read_once(pt->waits.woken_cycles);
 
 		woken = cycles ? pf_min(pf_max(cycles, start), now) : now;
-		if (cycles && pt->waits.waker_generation == pf_read_once(waits_generation))
+		if (cycles &&
+		    pf_load_acquire(&pt->waits.waker_generation) == pf_read_once(waits_generation))
 			rec->waker = pt->waits.waker;
 	}
 	rec->nr = 1;

@@ -102,10 +102,15 @@ static void task_begin(os_task_t *task)
 /* The thread's remaining time is not counted. */
 static void task_end(struct profile_task *pt)
 {
-	if (!pt->process)
-		return;
-	waits_end_thread(pt);
-	pt->waits.call_phase = PROFILE_EXITED << PROFILE_PHASE_SHIFT;
+	if (pt->process)
+		waits_end_thread(pt);
+}
+
+/* At the moment at which strace ends its last call. */
+static void task_ends_call(struct profile_task *pt)
+{
+	if (pt->process)
+		pt->waits.call_phase = PROFILE_EXITED << PROFILE_PHASE_SHIFT;
 }
 
 /* All threads have added their sums to the process. */
@@ -176,6 +181,7 @@ PROFILER(waits) = {
 	.process_ended = waits_note_process,
 	.task_init = task_begin,
 	.task_exit_begin = task_end,
+	.task_exit = task_ends_call,
 	.files = PROFILER_FILES(files),
 	.process_files = PROFILER_FILES(process_files),
 };

@@ -149,6 +149,8 @@ static struct wait_record *look_up(struct wait_cpu *w, const struct wait_key *ke
 	if (pf_unlikely(is_waker && stack_log_is_half_full(log) && new->nr_user)) {
 		new->nr_user = 0;
 		new->truncated = PROFILE_STACK_TRUNCATED_ROOM;
+		if (new->replayable == PROFILE_STACK_PATH)
+			new->replayable = PROFILE_STACK_REPLAYABLE; /* as the kernel's part is */
 		hash = 0;
 		for (u32 i = 0; i < new->nr_kernel; i++)
 			hash = profile_stack_hash(hash, new->pcs[i]);
@@ -314,9 +316,9 @@ pf_noinline void profile_thread_woken(os_task_t *thread)
 		rec->nr++;
 	else
 		w->lost.nr_wakers++;
-	pt->waits.waker_generation = w->store.generation;
-	seq_end(&w->store.seq);
 	pt->waits.waker = rec;
+	pf_store_release(&pt->waits.waker_generation, w->store.generation);
+	seq_end(&w->store.seq);
 	pt->waits.woken_cycles = os_woken_cycles(thread);
 }
 
@@ -432,7 +434,6 @@ pf_noinline void profile_wait_ended(u64 now)
 	pt->waits.nr_waits++;
 	if (pt->waits.woken_cycles) {
 		woken = pf_min(pf_max(pt->waits.woken_cycles, start), now);
-		pt->waits.woken_cycles = 0;
 		waits_note(pt, os_wait_name(task), os_wait_addr(task), now - start, now - woken);
 	} else {
 		pt->waits.nr_preempted++;

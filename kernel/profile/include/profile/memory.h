@@ -88,7 +88,7 @@ struct profile_memory_page {
  * caller takes a slow path, with the second one. This makes a variable, which points to a counter
  * of the site, point to that of the allocation's call chain. Frees are counted behind either in the
  * same way. Then the third one counts who frees. The value of a pointer goes through its call, so
- * that the caller needs no call-preserved register for it. Interrupts are off.
+ * that the caller needs no call-preserved register for it. Interrupts are off, but for the first.
  */
 #ifdef CONFIG_PROFILE_MEMORY_CHAINS
 extern os_key_t profile_kernel_chains_key;
@@ -130,8 +130,8 @@ static pf_always_inline void profile_memory_count_alloc(u64 *count)
 	} while (0)
 
 /*
- * Count a block of 2^order pages; one page, unless profile_memory_asks_chain() has said that it is
- * slow; and the free of a block, which sets `page`, a variable, to its value.
+ * Count a block of 2^order pages; one page on the fast path, which is not taken while chains are
+ * recorded; and the free of a block, which sets `page`, a variable, to its value.
  */
 #define profile_memory_alloc_pages(page, order)                    \
 	do {                                                       \

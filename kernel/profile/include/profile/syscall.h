@@ -25,8 +25,9 @@ void profile_strace_exit_slow(void) os_saves_registers;	 /* ->argument: its retu
 
 /*
  * Subtracts the start from the row's sums; profile_strace_end_time() adds the end. In between the
- * sums are negative, because the calls of a thread took less than the time since boot. So one word
- * has both the sum and whether a call is in flight, and a reader never sees one without the other.
+ * sums are negative, because the calls in a thread's table took less than the time since boot. So
+ * one word has both the sum and whether a call is in flight, and a reader never sees one without
+ * the other.
  */
 static pf_always_inline void profile_strace_begin_time(struct profile_task *pt,
 						       struct profile_syscall_row *row,
