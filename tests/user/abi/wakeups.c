@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/socket.h>
@@ -283,20 +284,45 @@ WAITERS(connect, make_full_listener, connect_one, accept_event, 0)
 WAITERS(flock, make_flock, lock_file, unlock_file, 1)
 WAITERS(record_lock, make_record, lock_record, unlock_record, 1)
 
+/* An epoll that waits for the end of a pipe only does not take the wake-up of a reader. */
+static void test_exclusive_watch(void)
+{
+	struct epoll_event event = { .events = EPOLLEXCLUSIVE | EPOLLHUP };
+	pid_t watcher, reader, ended = 0;
+	int status;
+
+	make_pipe();
+	watcher = fork_child();
+	if (!watcher) {
+		int epoll_fd = epoll_create1(0);
+
+		close(fds[1]);
+		CHECK(!epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fds[0], &event));
+		child_exit(epoll_wait(epoll_fd, &event, 1, -1) == 1 ? 0 : 2);
+	}
+	sleep_ms(20);
+	reader = fork_child();
+	if (!reader)
+		child_exit(read_one() ? 0 : 2);
+	sleep_ms(20);
+	write_one();
+	CHECK(WAIT_UNTIL(ended || (ended = waitpid(reader, &status, WNOHANG))));
+	if (ended != reader)
+		kill(reader, SIGKILL);
+	CHECK(ended == reader && status == EXITED(0));
+	close(fds[1]);
+	CHECK(child_status(watcher) == EXITED(0));
+	close(fds[0]);
+}
+
 static const struct test tests[] = {
-	TEST(pipe_read),
-	TEST(stream_receive),
-	TEST(datagram_receive),
-	TEST(eventfd_read),
-	TEST(timerfd_read),
-	TEST(pipe_write),
-	TEST(pipe_write_much),
-	TEST(datagram_send),
-	TEST(accept),
-	TEST(connect),
-	TEST(flock),
-	TEST(record_lock),
-	{ 0 },
+	TEST(exclusive_watch), TEST(pipe_read),
+	TEST(stream_receive),  TEST(datagram_receive),
+	TEST(eventfd_read),    TEST(timerfd_read),
+	TEST(pipe_write),      TEST(pipe_write_much),
+	TEST(datagram_send),   TEST(accept),
+	TEST(connect),	       TEST(flock),
+	TEST(record_lock),     { 0 },
 };
 
 int main(int argc, char **argv)
