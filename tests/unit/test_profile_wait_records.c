@@ -125,6 +125,29 @@ static void test_last_records(void **state)
 	assert_int_equal(wait_view.rows[0].nr + wait_view.rows[1].nr, 3);
 }
 
+static void preempt_producer(void)
+{
+	go_to(&producer, 5);
+	profile_switch_out(&producer.profile, host_now);
+	host_now += 100;
+	profile_switch_in(host_now);
+}
+
+/* Another thread fills the log, which the worker empties. The first one's last record was there. */
+static void test_last_record_in_a_full_log(void **state)
+{
+	preempt_producer();
+	for (u32 i = 1; i < 3000; i++) {
+		u64 now = host_now;
+
+		host_wait_addr = i * 8;
+		wait_and_run("futex", now, now + 10, now + 20);
+	}
+	stack_collect();
+	preempt_producer();
+	assert_int_equal(only_row(&producer_proc)->nr, 2);
+}
+
 /* A process has the name and code of one that has ended, and its place in memory. */
 static void test_processes_have_records_of_their_own(void **state)
 {
@@ -216,6 +239,7 @@ int main(void)
 		cmocka_unit_test_setup(test_waits_on_two_cpus_are_one_row, setup),
 		cmocka_unit_test_setup(test_new_threads_are_compared_only, setup),
 		cmocka_unit_test_setup(test_last_records, setup),
+		cmocka_unit_test_setup(test_last_record_in_a_full_log, setup),
 		cmocka_unit_test_setup(test_processes_have_records_of_their_own, setup),
 		cmocka_unit_test_setup(test_reset_drops_waits_and_wakers, setup),
 		cmocka_unit_test_setup(test_idle_does_not_wait, setup),
