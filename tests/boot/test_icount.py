@@ -41,10 +41,10 @@ def test_many_areas_cost_little_more(boot):
 @pytest.mark.parametrize(
     "kind, nr_many, operations",
     [
-        ("files", 20000, "open stat miss replace rename list"),
-        ("fds", 20000, "use dup watch change wait replace poll fork list close"),
+        ("files", 20000, "open stat miss replace rename paths list"),
+        ("fds", 20000, "use uses dup watch change wait replace poll fork list close"),
         ("sockets", 20000, "connect connect_abstract replace replace_abstract receive"),
-        ("processes", 20000, "fork fork_any fork_user replace find child stat group list end"),
+        ("processes", 20000, "fork fork_any fork_user replace find child uses stat group list end"),
     ],
 )
 def test_crowds_cost_little_more(boot, kind, nr_many, operations):

@@ -54,7 +54,7 @@ def test_files_are_whole(boot_cd, builds):
     GRUB puts the initramfs into memory that it reports as free. Until it is unpacked, memory must
     have room for it twice.
     """
-    options = dict(initrd=builds.initrd(), smp=2, mem="192M")
+    options = dict(initrd=builds.initrd(), smp=2, mem="224M")
     assert "PASS: files" in boot_cd("init=/bin/files", **options).log
 
 

@@ -168,7 +168,7 @@ def test_sums_are_those_of_the_ring(boot, tmp_path):
     assert found["stacks"][:2] == ["# Available triggers:", "# hist"]
     chains = re.findall(r"common_stacktrace:\n((?: {9}\S+\n)+)\} hit", "\n".join(found["stacks"]))
     assert len(chains) == len(rows(found["stacks"])) > 5
-    assert all(chain.split()[0] in ("kmalloc", "kzalloc", "slab_alloc") for chain in chains)
+    assert all(chain.split()[0] in ("alloc_large", "slab_alloc") for chain in chains)
     assert any("sys_" in chain for chain in chains)
     assert "hist:kmem:kmalloc: error: no such field" in "\n".join(found["wrong"])
     assert sum("Permission denied" in line for line in found["user"]) == 3
