@@ -71,7 +71,7 @@ def test_slabtop(sections):
     )
     shown = {name: (int(nr), int(live), int(per)) for nr, live, _, per, name in rows}
     files = re.findall(r"^(kmalloc-\d+) +(\d+) +(\d+) +\d+ +(\d+) ", sections["slabs"], re.M)
-    assert len(shown) == len(files) == 16
+    assert len(shown) == len(files) == 17
     for name, live, nr, per_slab in files:
         assert shown[name][2] == int(per_slab)
         assert abs(shown[name][0] - int(nr)) <= 4 * int(per_slab)
