@@ -160,7 +160,7 @@ static void hide_pages(struct mm *mm, const struct vma *vma, u64 start, u64 end,
 		if (++nr % RESCHED_INTERVAL == 0)
 			cond_resched();
 	}
-	/* Who has found a page with this lock held has taken a reference before it is freed. */
+	/* A reader that found one of the pages under this lock has a reference to it by now. */
 	if (nr) {
 		spin_lock(&mm->pt_lock);
 		subtract_pages(mm, vma, nr);

@@ -22,25 +22,29 @@ void wait_queue_reset(struct wait_queue *wq, const char *name)
 	list_init(&wq->waiters);
 }
 
-static bool is_callback(const struct waiter *waiter)
+static bool is_exclusive_callback(const struct waiter *waiter)
 {
 	return waiter->exclusive && !waiter->task;
 }
 
+/* Returns the place behind which the exclusive callbacks are. */
+static struct list_head *before_callbacks(struct wait_queue *wq)
+{
+	struct list_head *at = wq->waiters.prev;
+
+	while (at != &wq->waiters && is_exclusive_callback(list_entry(at, struct waiter, node)))
+		at = at->prev;
+	return at;
+}
+
 static bool goes_before(const struct waiter *waiter, const struct waiter *last)
 {
-	return waiter->exclusive ? waiter->task && is_callback(last) : last->exclusive;
+	return waiter->exclusive ? waiter->task && is_exclusive_callback(last) : last->exclusive;
 }
 
 static noinline void queue_before_others(struct wait_queue *wq, struct waiter *waiter)
 {
-	struct list_head *at = wq->waiters.prev;
-
-	if (!waiter->exclusive)
-		at = &wq->waiters;
-	while (at != &wq->waiters && is_callback(list_entry(at, struct waiter, node)))
-		at = at->prev;
-	list_add(&waiter->node, at);
+	list_add(&waiter->node, waiter->exclusive ? before_callbacks(wq) : &wq->waiters);
 }
 
 /*
@@ -221,12 +225,9 @@ bool wake_up_one(struct wait_queue *wq)
 void wake_up_exclusive(struct wait_queue *wq)
 {
 	unsigned long flags = spin_lock_irqsave(&wq->lock);
-	const struct list_head *at = wq->waiters.prev;
-	struct waiter *last;
+	struct list_head *at = before_callbacks(wq);
+	struct waiter *last = list_entry(at, struct waiter, node);
 
-	while (at != &wq->waiters && is_callback(list_entry(at, struct waiter, node)))
-		at = at->prev;
-	last = list_entry(at, struct waiter, node);
 	if (at == &wq->waiters || !last->exclusive || !wake_waiter(last)) {
 		do {
 			last = list_last_entry(&wq->waiters, struct waiter, node);

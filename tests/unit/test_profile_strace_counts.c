@@ -136,8 +136,8 @@ static void test_table_of_an_ended_thread(void **state)
 }
 
 /*
- * Of threads that run at once, one has the table of the process. Another one gets the table of one
- * that has ended, with its rows, but without its counts.
+ * When threads run at once, only one of them can have the table of the process. Another one gets a
+ * table that an ended thread has left, with its rows, but without its counts.
  */
 static void test_table_of_an_ended_thread_beside_others(void **state)
 {

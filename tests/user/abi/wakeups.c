@@ -24,7 +24,7 @@
 static int fds[2];
 static const char buf[4096] = { 1 };
 
-/* What they wait for: make() prepares it, wait() waits, event() is for one of them. */
+/* For each kind of wait: make() prepares it, wait() waits, and event() is what one waiter gets. */
 
 static int read_one(void)
 {

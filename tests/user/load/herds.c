@@ -54,7 +54,7 @@ static long futex(int *word, int op, int value)
 	return syscall(SYS_futex, word, op, value, NULL, NULL, 0);
 }
 
-/* What they wait for */
+/* For each kind of wait: how to prepare it, the call that waits, and the event. */
 
 static const char byte[8] = { 1 };
 
