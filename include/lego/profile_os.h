@@ -272,17 +272,18 @@ static inline void add_cpu_times(struct profile_cpu_times *times, const struct c
 	times->faults += from->cycles[CPUTIME_FAULT];
 	times->exceptions += from->cycles[CPUTIME_EXCEPTION];
 	times->irqs += from->cycles[CPUTIME_IRQ] + from->cycles[CPUTIME_NMI];
-	times->kernel += from->cycles[CPUTIME_REPORT] + from->cycles[CPUTIME_EXIT];
 }
 
-static inline void os_task_cpu_times(const struct profile_task *pt, struct profile_cpu_times *times)
+static inline void os_process_cpu_times(struct process *proc, struct profile_cpu_times *times)
 {
-	struct cputime time;
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	u64 events[NR_CPU_EVENTS];
+	struct cputime time = process_cputime(proc, events);
 
-	cputime_of_task((struct task *)container_of(pt, struct task, profile), &time);
+	spin_unlock_irqrestore(&proc->lock, flags);
 	add_cpu_times(times, &time);
 }
-#define os_task_cpu_times os_task_cpu_times
+#define os_process_cpu_times os_process_cpu_times
 
 static inline void os_machine_times(struct profile_machine_times *times)
 {

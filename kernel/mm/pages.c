@@ -97,6 +97,7 @@ void mm_get_peak(const struct mm *mm, u64 nr[NR_MM_KINDS])
 	bool is_now = READ_ONCE(mm->nr_pages) == READ_ONCE(mm->max_pages);
 	const u64 *of_kind = is_now ? mm->nr_of_kind : mm->peak_of_kind;
 
+#pragma GCC unroll 8
 	for (enum mm_kind kind = 0; kind < NR_MM_AREA_KINDS; kind++)
 		nr[kind] = READ_ONCE(of_kind[kind]);
 	nr[MM_TABLES] = is_now ? READ_ONCE(mm->nr_tables) : READ_ONCE(mm->peak_of_kind[MM_TABLES]);

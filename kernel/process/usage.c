@@ -63,6 +63,7 @@ void process_get_peak(struct process *proc, u64 bytes[NR_MM_KINDS])
 	else
 		memcpy(bytes, proc->peak_of_kind, sizeof(proc->peak_of_kind));
 	spin_unlock_irqrestore(&proc->lock, flags);
+#pragma GCC unroll 8
 	for (enum mm_kind kind = 0; kind < NR_MM_KINDS; kind++)
 		bytes[kind] *= PAGE_SIZE;
 }

@@ -126,7 +126,7 @@ void findings_print(const struct report *report, const struct report_summary *su
 	const struct finding_scope scope = {
 		.report = report,
 		.sums = sums,
-		.cpu_ns = os_cycles_to_ns(report_cpu_cycles(&sums->threads)),
+		.cpu_ns = os_cycles_to_ns(report_cpu_cycles(sums)),
 		.wall_ns = report->wall_ns,
 	};
 

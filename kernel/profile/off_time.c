@@ -45,17 +45,12 @@ static u64 total_ns(const struct profile_off_time *off)
 	return off->total_ns + (off->is_off ? now_ns() - off->from_ns : 0);
 }
 
-u64 off_time_total_ns(const struct profile_off_time *off)
+u64 off_time_sum_ns(const struct profile_off_time *off)
 {
-	unsigned long flags;
 	bool locked;
-	u64 ns;
+	unsigned long flags = snapshot_lock(&off_lock, &locked);
+	u64 ns = total_ns(off);
 
-	/* Each thread and process asks. A switch back on stores the total first: see above. */
-	if (!pf_load_acquire(&off->is_off) && !pf_read_once(off->total_ns))
-		return 0;
-	flags = snapshot_lock(&off_lock, &locked);
-	ns = total_ns(off);
 	snapshot_unlock(&off_lock, locked, flags);
 	return ns;
 }

@@ -24,7 +24,15 @@ struct profile_off_time {
 void off_time_switch(struct profile_off_time *off, bool is_off, bool at_boot);
 
 /* Returns the total time off until now, in ns: a base for off_time_since(). */
-u64 off_time_total_ns(const struct profile_off_time *off);
+u64 off_time_sum_ns(const struct profile_off_time *off);
+static inline u64 off_time_total_ns(const struct profile_off_time *off)
+{
+	/* Each thread and process asks. A switch back on stores the total first. */
+	return pf_likely(!pf_load_acquire(&off->is_off) && !pf_read_once(off->total_ns)) ?
+		       0 :
+		       off_time_sum_ns(off);
+}
+
 /* Makes the present total the base: the counters that it concerns are reset. */
 void off_time_reset(struct profile_off_time *off);
 

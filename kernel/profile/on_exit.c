@@ -108,10 +108,14 @@ static bool match_globs(struct on_exit *list, const char *name)
 
 bool on_exit_wants(struct on_exit *list, os_process_t *proc)
 {
-	unsigned long flags = os_lock(&list->lock);
+	enum on_exit_kind kind = pf_read_once(list->kind);
+	unsigned long flags;
 	u32 nr_running;
 	bool wants;
 
+	if (kind == ON_EXIT_ALL || kind == ON_EXIT_NONE)
+		return kind == ON_EXIT_ALL;
+	flags = os_lock(&list->lock);
 	if (list->kind == ON_EXIT_GLOBS)
 		wants = match_globs(list, os_process_name(proc));
 	else if (list->kind == ON_EXIT_OF_RUN)

@@ -453,19 +453,19 @@ static const u64 os_no_faults pf_unused;
 #define os_task_exec_cycles(pt) ((void)(pt), os_cycles())
 #endif
 /*
- * Adds a thread's CPU times so far. Any context but NMI, also in a panic. A kernel without such
- * accounts has OS_HAS_CPU_TIMES 0; then reports do not divide CPU time.
+ * Adds the CPU times so far of all threads of a process, including ended ones. Any context but NMI.
+ * A kernel without such accounts has OS_HAS_CPU_TIMES 0; then reports do not divide CPU time.
  */
 #ifndef OS_HAS_CPU_TIMES
 #define OS_HAS_CPU_TIMES 0
 #endif
-#ifndef os_task_cpu_times
+#ifndef os_process_cpu_times
 #if OS_HAS_CPU_TIMES
-#error "profile: define os_task_cpu_times(pt, times): adds a thread's CPU times, by owner"
+#error "profile: define os_process_cpu_times(proc, times): adds a process's CPU times, by owner"
 #endif
-#define os_task_cpu_times(pt, times) ((void)(pt), (void)(times))
+#define os_process_cpu_times(proc, times) ((void)(proc), (void)(times))
 #endif
-/* Stores who had the time of all CPUs since boot. Same contexts. */
+/* Stores who had the time of all CPUs since boot. Any context but NMI, also in a panic. */
 #ifndef os_machine_times
 #if OS_HAS_CPU_TIMES
 #error "profile: define os_machine_times(times): who had the time of all CPUs"

@@ -217,10 +217,13 @@ void report_end(const char *why)
 
 void report_summarize(os_process_t *proc, struct report_summary *summary)
 {
+	u64 peak_bytes[OS_NR_MEMORY_KINDS] = { 0 };
+
 	if (proc) {
-		summary->nr_processes = 1;
+		summary->nr_processes++;
 		report_add_faults(summary, os_process_faults(proc));
-		os_process_peak(proc, summary->peak_bytes);
+		os_process_peak(proc, peak_bytes);
+		report_keep_peak(summary, peak_bytes);
 	}
 	CALL_ALL(summarize, proc, summary);
 }

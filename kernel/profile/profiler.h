@@ -60,8 +60,8 @@ struct profiler {
 	 */
 	void (*print)(const struct report *report);
 	/*
-	 * Fills in its part of the summary of a process that ends. Process context. If proc is
-	 * NULL, only what holds for all processes: has_calls.
+	 * Adds its part of a process that ends to a summary, and says in it what holds for all
+	 * processes: has_calls. Interrupts may be off. If proc is NULL, only the latter.
 	 */
 	void (*summarize)(os_process_t *proc, struct report_summary *summary);
 	/* Offers its findings (findings.h), before print(). Same contexts as summarize. */

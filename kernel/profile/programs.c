@@ -39,25 +39,34 @@ void programs_add_threads(struct profile_thread_sums *to, const struct profile_t
 		((u64 *)to)[i] += ((const u64 *)from)[i];
 }
 
+static void add_times(struct profile_cpu_times *to, const struct profile_cpu_times *from)
+{
+	to->user += from->user;
+	to->calls += from->calls;
+	to->faults += from->faults;
+	to->exceptions += from->exceptions;
+	to->irqs += from->irqs;
+}
+
 static void add_summary(struct report_summary *to, const struct report_summary *from)
 {
 	to->nr_processes += from->nr_processes;
 	to->nr_calls += from->nr_calls;
 	report_add_faults(to, from->nr_faults);
-	if (report_memory(from->peak_bytes) > report_memory(to->peak_bytes))
-		memcpy(to->peak_bytes, from->peak_bytes, sizeof(to->peak_bytes));
+	report_keep_peak(to, from->peak_bytes);
 	programs_add_threads(&to->threads, &from->threads);
+	add_times(&to->cpu, &from->cpu);
 }
 
 /* Returns the row of a name, or a new one, or the row of the others if the table is full. */
 static struct row *row_of(struct rows *rows, const char *name)
 {
-	char key[NAME_BYTES];
+	char key[NAME_BYTES] = "";
 	struct row *row;
 
-	report_copy_printable(key, name, sizeof(key));
+	os_strscpy(key, name, sizeof(key));
 	for (u32 i = 0; i < rows->nr; i++) {
-		if (!strcmp(rows->rows[i].name, key))
+		if (!memcmp(rows->rows[i].name, key, sizeof(key)))
 			return &rows->rows[i];
 	}
 	if (rows->nr == NR_ROWS)
@@ -71,12 +80,9 @@ static struct row *row_of(struct rows *rows, const char *name)
 static void process_ended(struct profile_process *pp)
 {
 	os_process_t *proc = os_process_of(pp);
-	struct report_summary sums = { 0 };
-	unsigned long flags;
+	unsigned long flags = os_lock(&lock);
 
-	report_summarize(proc, &sums);
-	flags = os_lock(&lock);
-	add_summary(&row_of(&ended, os_process_name(proc))->sums, &sums);
+	report_summarize(proc, &row_of(&ended, os_process_name(proc))->sums);
 	os_unlock(&lock, flags);
 }
 
@@ -112,14 +118,16 @@ void programs_read(struct report_summary *total)
 	} while (report_nr_exits() != nr_exits && --tries);
 
 	*total = all.others.sums;
-	for (u32 i = 0; i < all.nr; i++)
+	for (u32 i = 0; i < all.nr; i++) {
+		report_make_printable(all.rows[i].name);
 		add_summary(total, &all.rows[i].sums);
+	}
 	report_summarize(NULL, total);
 }
 
 static u64 cpu_cycles(const struct row *row)
 {
-	return report_cpu_cycles(&row->sums.threads);
+	return report_cpu_cycles(&row->sums);
 }
 
 static int compare_rows(const void *a, const void *b)

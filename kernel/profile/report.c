@@ -19,11 +19,14 @@ static os_text_t *report_text; /* NULL: the console */
 static void (*report_output)(const char *fmt, va_list args);
 static bool has_said_turns;
 
-u64 report_cpu_cycles(const struct profile_thread_sums *threads)
+u64 report_cpu_cycles(const struct report_summary *sums)
 {
-	u64 off = threads->off_cycles + threads->cpu.kernel;
+	const struct profile_cpu_times *cpu = &sums->cpu;
+	u64 cycles = sums->threads.cycles;
 
-	return threads->cycles - pf_min(threads->cycles, off);
+	if (OS_HAS_CPU_TIMES)
+		return cpu->user + cpu->calls + cpu->faults + cpu->exceptions + cpu->irqs;
+	return cycles - pf_min(cycles, sums->threads.off_cycles);
 }
 
 void report_to(os_text_t *text)

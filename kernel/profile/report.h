@@ -145,10 +145,12 @@ struct report_summary {
 	u64 nr_faults[OS_NR_FAULT_KINDS];
 	u64 peak_bytes[OS_NR_MEMORY_KINDS]; /* of the process that had most memory */
 	struct profile_thread_sums threads;
+	struct profile_cpu_times cpu; /* zeros if the kernel does not know */
 };
 
 static inline void report_add_faults(struct report_summary *to, const u64 nr[OS_NR_FAULT_KINDS])
 {
+#pragma GCC unroll 8
 	for (u32 i = 0; i < OS_NR_FAULT_KINDS; i++)
 		to->nr_faults[i] += pf_read_once(nr[i]);
 }
@@ -163,6 +165,13 @@ static inline u64 report_memory(const u64 bytes[OS_NR_MEMORY_KINDS])
 	return sum;
 }
 
+/* Keeps the memory of the process that had most. */
+static inline void report_keep_peak(struct report_summary *to, const u64 bytes[OS_NR_MEMORY_KINDS])
+{
+	if (report_memory(bytes) > report_memory(to->peak_bytes))
+		memcpy(to->peak_bytes, bytes, sizeof(to->peak_bytes));
+}
+
 static inline u64 report_nr_faults(const struct report_summary *summary)
 {
 	u64 sum = 0;
@@ -172,8 +181,8 @@ static inline u64 report_nr_faults(const struct report_summary *summary)
 	return sum;
 }
 
-/* Returns the CPU time of threads, without the kernel's own work. */
-u64 report_cpu_cycles(const struct profile_thread_sums *threads);
+/* Returns the CPU time of the processes, without the kernel's own work. */
+u64 report_cpu_cycles(const struct report_summary *sums);
 typedef void report_add_fn(const char *program, const struct report_summary *part);
 
 /* A call chain that a profiler has stored, and what it weighs in its system call or code. */

@@ -217,17 +217,16 @@ bool report_try_print(void (*print)(const struct report *report))
 
 void report_process_exit(os_process_t *proc)
 {
-	u64 ns = os_process_age_ns(proc), begin_cycles;
-	struct report report = {
-		.proc = proc,
-		.delay_cycles = report_delay() - os_process_profile(proc)->first_delay_cycles,
-	};
+	struct report report = { .proc = proc };
+	u64 ns, begin_cycles;
 
-	if (ns != OS_NO_AGE) /* else 0: unknown */
-		report.wall_ns = ns - pf_min(ns, os_cycles_to_ns(report.delay_cycles));
 	report_flush();
 	if (!on_exit_wants(&on_exit_reports, proc))
 		return;
+	ns = os_process_age_ns(proc);
+	report.delay_cycles = report_delay() - os_process_profile(proc)->first_delay_cycles;
+	if (ns != OS_NO_AGE) /* else 0: unknown */
+		report.wall_ns = ns - pf_min(ns, os_cycles_to_ns(report.delay_cycles));
 	begin_cycles = report_delay_begin();
 	start_printing();
 	report_delay_start_printing();

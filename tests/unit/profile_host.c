@@ -14,6 +14,13 @@ u64 host_now;
 u64 host_step;
 u64 host_off;
 struct profile_cpu_times host_cpu_times;
+
+void host_add_cpu_times(struct profile_cpu_times *times)
+{
+	for (size_t i = 0; i < sizeof(*times) / sizeof(u64); i++)
+		((u64 *)times)[i] += ((const u64 *)&host_cpu_times)[i];
+}
+
 struct profile_machine_times host_machine_times;
 int host_nr_fences_dropped;
 bool host_idle;

@@ -36,13 +36,14 @@ u64 host_clock(void);
 
 /* The number of the system call in flight. */
 #define OS_HAS_CPU_TIMES 1
-extern struct profile_cpu_times host_cpu_times; /* of each thread */
+extern struct profile_cpu_times host_cpu_times; /* of each process */
 extern struct profile_machine_times host_machine_times;
-#define os_task_cpu_times(pt, times) ((void)(pt), (void)(*(times) = host_cpu_times))
-#define os_machine_times(times)	     ((void)(*(times) = host_machine_times))
-#define os_begin_report()	     0
-#define os_end_report(owner)	     ((void)(owner))
-#define os_task_exec_cycles(pt)	     ((void)(pt), READ_ONCE(host_now) - host_off)
+#define os_process_cpu_times(proc, times) ((void)(proc), host_add_cpu_times(times))
+void host_add_cpu_times(struct profile_cpu_times *times);
+#define os_machine_times(times) ((void)(*(times) = host_machine_times))
+#define os_begin_report()	0
+#define os_end_report(owner)	((void)(owner))
+#define os_task_exec_cycles(pt) ((void)(pt), READ_ONCE(host_now) - host_off)
 
 extern int host_nr_fences_dropped;
 #define os_drop_fences() ((void)host_nr_fences_dropped++)

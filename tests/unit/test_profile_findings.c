@@ -31,6 +31,7 @@ static void print(u64 wall_ms, u64 cpu_ms)
 	report = (struct report){ .wall_ns = wall_ms * MS, .top = top };
 	sums.threads.cycles = (wall_ms + cpu_ms) * MS;
 	sums.threads.off_cycles = wall_ms * MS;
+	sums.cpu.user = cpu_ms * MS - sums.cpu.faults;
 	host_log_clear();
 	findings_print(&report, &sums);
 }
@@ -284,7 +285,7 @@ static void test_faults(void **state)
 	add_call(12, "sys_brk", MS, MS, 896);
 	print(100, 100);
 	assert_string_equal(host_log, "");
-	sums.threads.cpu.faults = 55 * MS;
+	sums.cpu.faults = 55 * MS;
 	sums.nr_faults[0] = 29484;
 	print(100, 100);
 	assert_string_equal(host_log, "55 % of CPU time in page faults: 29,484, 1.9 us each; 896 "

@@ -249,8 +249,7 @@ static void test_summary(void **state)
 {
 	consumer.profile.waits.created_cycles = 1000;
 	wait_and_run("pipe", 1002000, 5002000, 5402000);
-	host_cpu_times =
-		(struct profile_cpu_times){ 3000000, 2000000, 400000, 50000, 30000, 120000 };
+	host_cpu_times = (struct profile_cpu_times){ 3000000, 2000000, 400000, 50000, 30000 };
 	/* Off its CPU for 4.4 of 10 ms. */
 	host_off = 4400000 + 1000;
 	host_now = 10001000;
@@ -329,6 +328,7 @@ static void end_after_sleep(const char *name, u64 woken, u64 end)
 	wait_and_run(name, 1001000, woken, woken);
 	host_off = woken - 1001000 + 1000;
 	host_now = end;
+	host_cpu_times = (struct profile_cpu_times){ .user = end - host_off };
 	profile_task_exit(&consumer);
 	host_log_clear();
 	profile_process_exit(&consumer_proc);

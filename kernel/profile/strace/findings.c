@@ -153,7 +153,7 @@ static u64 nr_calls_of(const struct strace_snapshot *snap, const char *name)
 
 static void find_faults(const struct finding_scope *scope, const struct strace_snapshot *snap)
 {
-	u64 ns = os_cycles_to_ns(scope->sums->threads.cpu.faults);
+	u64 ns = os_cycles_to_ns(scope->sums->cpu.faults);
 	char count[FINDING_COUNT_BYTES], each[FINDING_COUNT_BYTES];
 
 	finding_of_cpu_time(scope, ns,

@@ -87,13 +87,13 @@ void strace_task_exit(struct profile_task *pt)
 	pt->strace.index = strace_no_rows;
 }
 
-/* Moves all calls of a process that is gone. Nothing is left to move at a second time. */
+/* Moves all calls of a process that is gone, once. */
 static void move_calls(struct profile_process *pp, struct profile_syscall_sum *to)
 {
-	if (!pp->strace.is_gone) {
-		strace_read_process(pp);
-		strace_nr_gone++;
-	}
+	if (pp->strace.is_gone)
+		return;
+	strace_read_process(pp);
+	strace_nr_gone++;
 	pp->strace.is_gone = true;
 	strace_sum_fold(to, &pp->strace.before);
 	strace_sum_fold(to, &pp->strace.exited);

@@ -117,7 +117,7 @@ static void summarize_calls(os_process_t *proc, struct report_summary *summary)
 	if (!pp)
 		return;
 	flags = os_lock(&lists_lock);
-	summary->nr_calls =
+	summary->nr_calls +=
 		strace_nr_calls(&pp->strace.exited) + strace_nr_calls(&pp->strace.before);
 	os_unlock(&lists_lock, flags);
 }

@@ -133,9 +133,11 @@ static void follow_notes(struct profile_task *pt)
 {
 	os_assert_held(&lists_lock);
 	strace_catch_up(pt);
-	pt->strace.event = false;
 	/* What follows may move or clear the table. */
 	pt->strace.error_row = NULL;
+	if (!pt->strace.event)
+		return;
+	pt->strace.event = false;
 	move_start(pt, strace_from(pt, pt->strace.start));
 	if (pt->strace.is_old)
 		clear_calls(pt);

@@ -54,6 +54,8 @@ static bool waits_for_ends(const struct profile_thread_waits *waits, u64 life_cy
 {
 	u64 cycles = 0;
 
+	if (waits->cycles <= life_cycles / 2)
+		return false;
 	for (u32 i = 0; i < PF_ARRAY_SIZE(waits->top); i++) {
 		if (waits->top[i].name && os_is_end_wait(waits->top[i].name))
 			cycles += waits->top[i].cycles;
@@ -61,39 +63,41 @@ static bool waits_for_ends(const struct profile_thread_waits *waits, u64 life_cy
 	return cycles > life_cycles / 2;
 }
 
-static bool is_better(const struct profile_longest *a, const struct profile_longest *b)
+/* Returns whether a thread with this life, and this number, is to be told of rather than b. */
+static bool is_better(u64 life_cycles, bool waits_for_ends, u32 tid,
+		      const struct profile_longest *b)
 {
-	if (!b->life_cycles || a->waits_for_ends != b->waits_for_ends)
-		return a->life_cycles && (!b->life_cycles || b->waits_for_ends);
-	return a->life_cycles != b->life_cycles ? a->life_cycles > b->life_cycles : a->tid < b->tid;
+	if (!b->life_cycles || waits_for_ends != b->waits_for_ends)
+		return life_cycles && (!b->life_cycles || b->waits_for_ends);
+	return life_cycles != b->life_cycles ? life_cycles > b->life_cycles : tid < b->tid;
 }
 
 void waits_note_longest(struct profile_longest *longest, const struct profile_longest *other)
 {
-	if (is_better(other, longest))
+	if (is_better(other->life_cycles, other->waits_for_ends, other->tid, longest))
 		*longest = *other;
 }
 
-void waits_note_thread(struct profile_longest *longest, const struct profile_task *pt)
+void waits_note_thread(struct profile_longest *longest, const struct profile_task *pt,
+		       u64 life_cycles, u64 off_cycles)
 {
-	u64 life_cycles = os_cycles() - pt->waits.created_cycles - report_delay_of(pt);
-	struct profile_longest life;
+	u32 tid = os_task_tid(os_task_of(pt));
+	bool has_waits, waits;
 
 	if (life_cycles < longest->life_cycles && !longest->waits_for_ends)
 		return; /* whatever it waited for */
-	life = (struct profile_longest){
-		.life_cycles = life_cycles,
-		.tid = os_task_tid(os_task_of(pt)),
-		.waits = pt->waits.longest,
-	};
-	if (life.waits.generation != pf_read_once(waits_generation))
-		memset(&life.waits, 0, sizeof(life.waits));
-	life.off_cycles = life.life_cycles - pf_min(life.life_cycles, os_task_exec_cycles(pt));
-	life.is_whole = pt->waits.created_cycles >= pf_read_once(waits_since_cycles) &&
-			!off_time_total_ns(&waits_off_time);
-	life.waits_for_ends = waits_for_ends(&life.waits, life.life_cycles);
-	os_task_comm(os_task_of(pt), life.comm);
-	waits_note_longest(longest, &life);
+	has_waits = pt->waits.longest.generation == pf_read_once(waits_generation);
+	waits = has_waits && waits_for_ends(&pt->waits.longest, life_cycles);
+	if (!is_better(life_cycles, waits, tid, longest))
+		return;
+	longest->life_cycles = life_cycles;
+	longest->off_cycles = off_cycles;
+	longest->tid = tid;
+	longest->waits_for_ends = waits;
+	longest->is_whole = pt->waits.created_cycles >= pf_read_once(waits_since_cycles) &&
+			    !off_time_total_ns(&waits_off_time);
+	os_task_comm(os_task_of(pt), longest->comm);
+	longest->waits = has_waits ? pt->waits.longest : (struct profile_thread_waits){ 0 };
 }
 
 void waits_note_process(struct profile_process *pp)

@@ -29,10 +29,7 @@ static struct profile_thread_sums sums_of_thread(const struct profile_task *pt)
 		.nr_migrations = pf_read_once(pt->waits.nr_migrations),
 	};
 
-	if (!os_off_cycles(pt))
-		return (struct profile_thread_sums){ 0 };
-	os_task_cpu_times(pt, &life.cpu);
-	return life;
+	return os_off_cycles(pt) ? life : (struct profile_thread_sums){ 0 };
 }
 
 /*
@@ -48,7 +45,7 @@ void waits_end_thread(const struct profile_task *pt)
 
 	flags = os_lock(&lists_lock);
 	programs_add_threads(&waits->ended_threads, &life);
-	waits_note_thread(&waits->longest, pt);
+	waits_note_thread(&waits->longest, pt, life.cycles, life.off_cycles);
 	os_unlock(&lists_lock, flags);
 	os_irq_restore(irqs);
 }
@@ -121,17 +118,26 @@ static void begin_visit(struct profile_process *pp)
 		.threads = pp->waits.ended_threads,
 	};
 	report_add_faults(&visited.part, os_process_faults(os_process_of(pp)));
+	os_process_cpu_times(os_process_of(pp), &visited.part.cpu);
+}
+
+/* Returns what the end of the thread would add now, with the present wait. */
+static struct profile_thread_sums life_so_far(const struct profile_task *pt)
+{
+	struct profile_thread_sums life = sums_of_thread(pt);
+
+	life.off_cycles = life.cycles - pf_min(life.cycles, os_task_exec_cycles(pt));
+	return life;
 }
 
 /* Adds what the end of the thread would add now. */
 static void visit_thread(const struct profile_task *pt)
 {
 	struct wait_record *rec = (struct wait_record *)buffer;
-	struct profile_thread_sums life = sums_of_thread(pt);
+	struct profile_thread_sums life = life_so_far(pt);
 
 	if (!life.nr_threads)
 		return;
-	life.off_cycles = life.cycles - pf_min(life.cycles, os_task_exec_cycles(pt));
 	if (read_wait(rec, pt))
 		life.ready_cycles += rec->ready_cycles;
 	report_add_faults(&visited.part, os_task_faults(os_task_of(pt)));
@@ -169,6 +175,14 @@ static void visit_longest(struct profile_process *pp)
 		waits_note_longest(longest, &pp->waits.longest);
 }
 
+static void note_thread(struct profile_longest *found, const struct profile_task *pt)
+{
+	struct profile_thread_sums life = life_so_far(pt);
+
+	if (life.nr_threads)
+		waits_note_thread(found, pt, life.cycles, life.off_cycles);
+}
+
 void waits_visit_longest(struct profile_longest *found)
 {
 	struct profile_walk walk = { 0 };
@@ -179,7 +193,7 @@ void waits_visit_longest(struct profile_longest *found)
 	walk_begin(&walk, NULL);
 	while (walk_step(&walk, visit_longest, &pt)) {
 		if (pt)
-			waits_note_thread(found, pt);
+			note_thread(found, pt);
 		os_unlock(&lists_lock, flags);
 		flags = os_lock(&lists_lock);
 	}

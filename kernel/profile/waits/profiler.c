@@ -9,6 +9,7 @@
 #include "store.h"
 
 #include "../profiler.h"
+#include "../programs.h"
 #include "../table.h"
 #include "../words.h"
 
@@ -116,8 +117,10 @@ static void task_ends_call(struct profile_task *pt)
 /* All threads have added their sums to the process. */
 static void summarize_waits(os_process_t *proc, struct report_summary *summary)
 {
-	if (proc)
-		summary->threads = os_process_profile(proc)->waits.ended_threads;
+	if (!proc)
+		return;
+	programs_add_threads(&summary->threads, &os_process_profile(proc)->waits.ended_threads);
+	os_process_cpu_times(proc, &summary->cpu);
 }
 
 static void print_records(const void *unused)

@@ -111,21 +111,21 @@ static void add_to_line(struct line *line, const char *name, u64 cycles)
  * Prints the CPU time of the threads. The total is the sum of the parts as printed. There are none
  * if the kernel has no accounts.
  */
-static void print_cpu_time(const struct profile_thread_sums *threads, const char *more)
+static void print_cpu_time(const struct report_summary *known, const char *more)
 {
-	struct line line = { .us = usecs(report_cpu_cycles(threads)) };
+	struct line line = { .us = usecs(report_cpu_cycles(known)) };
+	u64 nr_threads = known->threads.nr_threads;
 
 	if (OS_HAS_CPU_TIMES && !more) {
 		line.us = 0;
-		add_to_line(&line, "user code", threads->cpu.user);
-		add_to_line(&line, "system calls", threads->cpu.calls);
-		add_to_line(&line, "page faults", threads->cpu.faults);
-		add_to_line(&line, "other exceptions", threads->cpu.exceptions);
-		add_to_line(&line, "interrupts", threads->cpu.irqs);
+		add_to_line(&line, "user code", known->cpu.user);
+		add_to_line(&line, "system calls", known->cpu.calls);
+		add_to_line(&line, "page faults", known->cpu.faults);
+		add_to_line(&line, "other exceptions", known->cpu.exceptions);
+		add_to_line(&line, "interrupts", known->cpu.irqs);
 	}
-	report_printf("CPU time: %lu.%06lu s, %lu thread%s%s%s\n", SECONDS(line.us),
-		      threads->nr_threads, threads->nr_threads == 1 ? "" : "s", line.text,
-		      more ?: "");
+	report_printf("CPU time: %lu.%06lu s, %lu thread%s%s%s\n", SECONDS(line.us), nr_threads,
+		      nr_threads == 1 ? "" : "s", line.text, more ?: "");
 }
 
 /* Prints who had the time of all CPUs since boot. */
@@ -281,7 +281,7 @@ static void find_waits(const struct finding_scope *scope)
 		return;
 	pick_signals(counts.kinds, names, nr);
 	print_timers(timers, sizeof(timers), scope->report->proc);
-	finding_of_cpu_time(scope, os_cycles_to_ns(scope->sums->threads.cpu.irqs),
+	finding_of_cpu_time(scope, os_cycles_to_ns(scope->sums->cpu.irqs),
 			    "in interrupts; %s signals came, %s of them %s%s [CPU time; events]",
 			    finding_count(count, sum), finding_count(most, nr[0]), names[0],
 			    timers);
@@ -343,13 +343,13 @@ static u64 child_cycles(const struct wait_view *view)
 	return cycles;
 }
 
-static void print_parent(const struct profile_thread_sums *threads, u64 child_cycles)
+static void print_parent(const struct report_summary *known, u64 child_cycles)
 {
 	char more[96];
 
 	os_snprintf(more, sizeof(more), "; waited for children: %lu.%06lu of %lu.%06lu s",
-		    SECONDS(usecs(child_cycles)), SECONDS(usecs(threads->cycles)));
-	print_cpu_time(threads, more);
+		    SECONDS(usecs(child_cycles)), SECONDS(usecs(known->threads.cycles)));
+	print_cpu_time(known, more);
 }
 
 /* Prints why the process took longer on a clock. */
@@ -366,16 +366,15 @@ static void print_delay(const struct report *report)
 static void print_process(const struct report *report)
 {
 	struct report_summary known = { 0 };
-	const struct profile_thread_sums *threads = &known.threads;
 
 	report_summarize(report->proc, &known);
 	waits_make_view(report->proc, wait_by_reason);
 	findings_print(report, &known);
-	if (!report->wide && child_cycles(&wait_view) > threads->cycles / 2) {
-		print_parent(threads, child_cycles(&wait_view));
+	if (!report->wide && child_cycles(&wait_view) > known.threads.cycles / 2) {
+		print_parent(&known, child_cycles(&wait_view));
 	} else {
-		print_cpu_time(threads, NULL);
-		print_waits(threads, &wait_view);
+		print_cpu_time(&known, NULL);
+		print_waits(&known.threads, &wait_view);
 		print_events(&known, report->proc);
 	}
 	print_delay(report);
@@ -389,7 +388,7 @@ static void print_run(const struct report *report)
 	programs_read(&known);
 	waits_make_view(NULL, wait_by_reason_of_processes);
 	findings_print(report, &known);
-	print_cpu_time(&known.threads, NULL);
+	print_cpu_time(&known, NULL);
 	print_waits(&known.threads, &wait_view);
 	print_events(&known, NULL);
 	report_printf("\n");

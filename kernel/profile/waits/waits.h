@@ -98,7 +98,9 @@ void waits_visit_in_flight(os_process_t *proc, wait_visit_fn *visit);
  */
 struct finding_scope;
 void waits_find(const struct finding_scope *scope);
-void waits_note_thread(struct profile_longest *longest, const struct profile_task *pt);
+/* The thread's life, and the part of it off a CPU. */
+void waits_note_thread(struct profile_longest *longest, const struct profile_task *pt,
+		       u64 life_cycles, u64 off_cycles);
 void waits_note_longest(struct profile_longest *longest, const struct profile_longest *other);
 void waits_note_process(struct profile_process *pp);
 void waits_forget_longest(void);

@@ -17,14 +17,16 @@
 #define PROFILE_ANY 1
 #endif
 
-/* The CPU time of threads by owner, in cycles. No cycle is in two of them. */
+/*
+ * The CPU time of threads by owner, in cycles, without the kernel's own work, such as printing
+ * reports. No cycle is in two of them.
+ */
 struct profile_cpu_times {
 	u64 user;
 	u64 calls; /* and all other time of kernel code */
 	u64 faults;
 	u64 exceptions; /* other ones */
 	u64 irqs;	/* and NMIs */
-	u64 kernel;	/* work that is not the threads' own, such as printing reports */
 };
 
 /* The owners of the time of all CPUs since boot, in cycles. */
@@ -41,7 +43,7 @@ struct profile_report_delay {
 	u64 printed_cycles;	  /* time of reports when it left its CPU, or was woken since */
 };
 
-/* Sums of threads. */
+/* Sums of threads. Their CPU time by owner is in the kernel's accounts of the process. */
 struct profile_thread_sums {
 	u64 nr_threads;
 	u64 cycles;	/* from their creation to their end */
@@ -50,7 +52,6 @@ struct profile_thread_sums {
 	u64 nr_preempted;
 	u64 ready_cycles;
 	u64 nr_migrations;
-	struct profile_cpu_times cpu; /* zeros if the kernel does not know */
 };
 
 struct profile_task;
