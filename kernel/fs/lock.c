@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Advisory locks. An inode that was locked once has a list of the locks held, and a list of waiting
- * requests. An owner's record locks do not overlap, and those of the same type are not adjacent.
+ * Advisory locks. An inode that was locked once has the locks held (lock_tree.c), and a list of
+ * waiting requests. An owner's record locks do not overlap, and those of the same type are not
+ * adjacent.
  *
  * A waiting request stores the owner of the lock that blocks it. Each change that could unblock
  * requests looks at them in the order in which they came, clears the pointers of those that could
@@ -12,7 +13,7 @@
  * waiting threads.
  */
 
-#include "lock.h"
+#include "lock_tree.h"
 
 #include "mount.h"
 #include <lego/assert.h>
@@ -22,7 +23,7 @@
 #include <lego/text.h>
 
 struct file_locks {
-	struct list_head held;
+	struct lock_tree held[NR_LOCK_KINDS];
 	struct list_head waits;
 	struct list_head woken;	       /* waits that will try again */
 	unsigned int nr_process_waits; /* of both, of processes */
@@ -96,13 +97,11 @@ static struct file_locks *get_locks(struct inode *inode)
 	ASSERT_HELD(&lock_mutex);
 	if (locks)
 		return locks;
-	locks = kmalloc(sizeof(*locks));
+	locks = kzalloc(sizeof(*locks));
 	if (!locks)
 		return NULL;
-	list_init(&locks->held);
 	list_init(&locks->waits);
 	list_init(&locks->woken);
-	locks->nr_process_waits = 0;
 	WRITE_ONCE(inode->locks, locks);
 	return locks;
 }
@@ -111,40 +110,31 @@ void lock_free(struct inode *inode)
 {
 	struct file_locks *locks = inode->locks;
 
-	DEBUG_ASSERT(!locks || (list_empty(&locks->held) && list_empty(&locks->waits) &&
-				list_empty(&locks->woken)));
+	DEBUG_ASSERT(!locks || (!lock_tree_first(&locks->held[LOCK_RECORD]) &&
+				!lock_tree_first(&locks->held[LOCK_WHOLE]) &&
+				list_empty(&locks->waits) && list_empty(&locks->woken)));
 	kfree(locks);
 }
 
 static void add_lock(struct file_locks *locks, struct file_lock *lock)
 {
-	list_add_tail(&lock->node, &locks->held);
+	lock_tree_add(&locks->held[lock->kind], lock);
 	list_add_tail(&lock->all_node, &all_locks);
 	WRITE_ONCE(lock->file->nr_locks, lock->file->nr_locks + 1);
 }
 
-static void remove_lock(struct file_lock *lock)
+static void remove_lock(struct file_locks *locks, struct file_lock *lock)
 {
-	list_del(&lock->node);
+	lock_tree_remove(&locks->held[lock->kind], lock);
 	list_del(&lock->all_node);
 	DEBUG_ASSERT(lock->file->nr_locks);
 	WRITE_ONCE(lock->file->nr_locks, lock->file->nr_locks - 1);
 	kfree(lock);
 }
 
-static bool is_same_owner(const struct file_lock *a, const struct file_lock *b)
-{
-	return a->owner == b->owner && a->kind == b->kind;
-}
-
 static bool overlaps(const struct file_lock *a, const struct file_lock *b)
 {
 	return a->start <= b->last && b->start <= a->last;
-}
-
-static bool touches(const struct file_lock *a, const struct file_lock *b)
-{
-	return a->start <= b->last + 1 && b->start <= a->last + 1;
 }
 
 static bool conflicts(const struct file_lock *a, const struct file_lock *b)
@@ -155,15 +145,7 @@ static bool conflicts(const struct file_lock *a, const struct file_lock *b)
 
 static struct file_lock *find_conflict(struct file_locks *locks, const struct file_lock *request)
 {
-	struct file_lock *lock, *first = NULL;
-
-	if (request->type == F_UNLCK)
-		return NULL;
-	list_for_each_entry(lock, &locks->held, node) {
-		if (conflicts(lock, request) && (!first || lock->start < first->start))
-			first = lock;
-	}
-	return first;
+	return lock_tree_conflict(&locks->held[request->kind], request);
 }
 
 /* Returns a request whose waiter was woken, and which conflicts with another request. */
@@ -214,18 +196,22 @@ static void cut_lock(struct file_locks *locks, struct file_lock *lock,
 	bool left = lock->start < range->start;
 	bool right = lock->last > range->last;
 
+	if (!left && !right) {
+		remove_lock(locks, lock);
+		return;
+	}
 	if (left && right) {
 		**spare = *lock;
 		(*spare)->start = range->last + 1;
 		add_lock(locks, *spare);
 		*spare = NULL;
 	}
+	lock_tree_remove(&locks->held[lock->kind], lock);
 	if (left)
 		lock->last = range->start - 1;
-	else if (right)
-		lock->start = range->last + 1;
 	else
-		remove_lock(lock);
+		lock->start = range->last + 1;
+	lock_tree_add(&locks->held[lock->kind], lock);
 }
 
 /*
@@ -235,19 +221,20 @@ static void cut_lock(struct file_locks *locks, struct file_lock *lock,
 static void apply_lock(struct file_locks *locks, const struct file_lock *request,
 		       struct file_lock *spares[2])
 {
+	const struct lock_tree *held = &locks->held[request->kind];
+	u64 before = request->start - (request->start > 0);
 	struct file_lock *new = spares[0], *lock, *next;
 	bool gives_up = false;
 
 	*new = *request;
-	list_for_each_entry_safe(lock, next, &locks->held, node) {
-		if (!is_same_owner(lock, request))
-			continue;
+	/* Those that overlap the range, or touch it. */
+	lock = lock_tree_owned(held, request->owner, before);
+	for (; lock && lock->start <= request->last + 1; lock = next) {
+		next = lock_tree_next_owned(lock);
 		if (lock->type == request->type) {
-			if (!touches(lock, request))
-				continue;
 			new->start = min(new->start, lock->start);
 			new->last = max(new->last, lock->last);
-			remove_lock(lock);
+			remove_lock(locks, lock);
 		} else if (overlaps(lock, request)) {
 			cut_lock(locks, lock, request, &spares[1]);
 			gives_up = true;
@@ -267,16 +254,13 @@ static void apply_lock(struct file_locks *locks, const struct file_lock *request
  */
 static int drop_other_type(struct file_locks *locks, const struct file_lock *request)
 {
-	struct file_lock *lock;
+	struct file_lock *lock = lock_tree_owned(&locks->held[request->kind], request->owner, 0);
 
-	list_for_each_entry(lock, &locks->held, node) {
-		if (!is_same_owner(lock, request))
-			continue;
-		if (lock->type == request->type)
-			return 0;
-		remove_lock(lock);
+	if (lock && lock->type == request->type)
+		return 0;
+	if (lock) {
+		remove_lock(locks, lock);
 		wake_waiters(locks, request);
-		break;
 	}
 	return -EAGAIN;
 }
@@ -364,24 +348,50 @@ bool lock_find_conflict(struct file_lock *request)
 	return conflict;
 }
 
-static noinline void release_locks(struct file_locks *locks, struct file *file, const void *owner)
+/*
+ * Removes all locks of an owner, or those that others have set through a file while it was closed:
+ * the file must outlive its locks. Returns true if there were any.
+ */
+static bool remove_all(struct file_locks *locks, enum lock_kind kind, const void *owner)
 {
-	struct file_lock all = { .last = LOCK_LAST_BYTE }, *lock, *next;
+	struct file_lock *lock;
 	bool found = false;
 
-	mutex_lock(&lock_mutex);
-	list_for_each_entry_safe(lock, next, &locks->held, node) {
-		/*
-		 * Also drop locks set through this file while it was closed: the file must outlive
-		 * its locks.
-		 */
-		if (lock->owner != owner && (owner != file || lock->file != file))
-			continue;
-		remove_lock(lock);
+	while ((lock = lock_tree_owned(&locks->held[kind], owner, 0)) != NULL) {
+		remove_lock(locks, lock);
 		found = true;
 	}
-	for (all.kind = LOCK_RECORD; found && all.kind <= LOCK_WHOLE; all.kind++)
-		wake_waiters(locks, &all);
+	return found;
+}
+
+static bool remove_late(struct file_locks *locks, enum lock_kind kind, const struct file *file)
+{
+	struct file_lock *lock = lock_tree_first(&locks->held[kind]), *next;
+	bool found = false;
+
+	for (; lock && file->nr_locks; lock = next) {
+		next = lock_tree_next(lock);
+		if (lock->file == file) {
+			remove_lock(locks, lock);
+			found = true;
+		}
+	}
+	return found;
+}
+
+static noinline void release_locks(struct file_locks *locks, struct file *file, const void *owner)
+{
+	struct file_lock all = { .last = LOCK_LAST_BYTE };
+
+	mutex_lock(&lock_mutex);
+	for (all.kind = LOCK_RECORD; all.kind < NR_LOCK_KINDS; all.kind++) {
+		bool found = remove_all(locks, all.kind, owner);
+
+		if (owner == file)
+			found |= remove_late(locks, all.kind, file);
+		if (found)
+			wake_waiters(locks, &all);
+	}
 	mutex_unlock(&lock_mutex);
 }
 

@@ -8,6 +8,7 @@
  * context; all may sleep.
  */
 
+#include <lego/avl.h>
 #include <lego/list.h>
 #include <lego/types.h>
 
@@ -25,11 +26,13 @@ struct text;
 enum lock_kind {
 	LOCK_RECORD,
 	LOCK_WHOLE, /* flock(2) */
+	NR_LOCK_KINDS,
 };
 
 /* A request, or a lock that is held. */
 struct file_lock {
-	struct list_head node; /* in the list of its inode */
+	struct avl_node by_start, by_owner; /* for lock_tree.c, as is max_end */
+	u64 max_end[2];			    /* of the subtree by_start */
 	struct list_head all_node;
 	/* The file or, for a record lock of a process, its descriptor table. */
 	const void *owner;
