@@ -271,6 +271,7 @@ void cputime_of_group(struct group_account *group, struct cputime *time, u64 eve
 	}
 	spin_unlock_irqrestore(&group->lock, flags);
 	/* The clock of a CPU may be ahead of ours. */
+#pragma GCC unroll 8
 	for (u32 i = CPUTIME_SYSTEM + 1; i < NR_CPUTIMES; i++) {
 		time->cycles[i] = (s64)time->cycles[i] < 0 ? 0 : time->cycles[i];
 		known += time->cycles[i];
@@ -360,6 +361,7 @@ u64 cputime_own(const struct cputime *time)
 {
 	u64 cycles = 0;
 
+#pragma GCC unroll 8
 	for (u32 i = 0; i < NR_CPUTIMES; i++) {
 		if (i != CPUTIME_REPORT && i != CPUTIME_EXIT)
 			cycles += time->cycles[i];
