@@ -11,7 +11,13 @@ Run = dict[str, list[int]]
 
 FEW = 100
 # As many of each kind as there may be of most. RLIMIT_SIGPENDING bounds the timers.
-KINDS = {"files": 20_000, "fds": 20_000, "sockets": 20_000, "processes": 20_000, "timers": 16_000}
+KINDS = {
+    "bench-crowds -- files": 20_000,
+    "bench-crowds -- fds": 20_000,
+    "bench-crowds -- sockets": 20_000,
+    "bench-processes -- processes": 20_000,
+    "bench-processes -- timers": 16_000,
+}
 MEMORY = "8G"  # a limit of 20,000 processes needs 5
 NR_OPERATIONS = 200
 GROWTH_LIMIT = 2
@@ -24,10 +30,11 @@ def measure(
     Yields name, instructions, instructions among few, note and limit of each row. boot(words, mem):
     runs the kernel, and returns the numbers of each `bench: <name>` line.
     """
-    for kind, most in KINDS.items():
+    for words, most in KINDS.items():
+        kind = words.split()[-1]
         few, many = (
             boot(
-                f"profile.on_exit=none init=/bin/bench-crowds -- {kind} {nr} {NR_OPERATIONS}",
+                f"profile.on_exit=none init=/bin/{words} {nr} {NR_OPERATIONS}",
                 MEMORY,
             )
             for nr in (FEW, most)

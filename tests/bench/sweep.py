@@ -35,11 +35,11 @@ CROWDS = {
         setsockopt shutdown listen bind pread64 preadv pwrite64 pwritev fchdir ioctl recvfrom sendto
         recvmsg sendmsg timerfd_gettime dup dup2 close close_range clone""",
     ("bench-crowds -- sockets {} 5",): "socket bind connect",
-    ("bench-crowds -- processes {} 5",): """
+    ("bench-processes -- processes {} 5",): """
         getpgid getsid sched_getscheduler sched_getparam sched_rr_get_interval sched_getattr
         sched_setaffinity sched_setscheduler setpriority prlimit64 tkill get_robust_list setpgid
         setuid pause clone""",
-    ("bench-crowds -- timers {} 5",): "timer_gettime",
+    ("bench-processes -- timers {} 5",): "timer_gettime",
     ("bench-areas -- areas {} 5",): "mmap munmap clone",
 }
 

@@ -39,20 +39,24 @@ def test_many_areas_cost_little_more(boot):
 
 
 @pytest.mark.parametrize(
-    "kind, nr_many, operations",
+    "words, operations",
     [
-        ("files", 20000, "open stat miss replace rename paths list"),
-        ("fds", 20000, "use uses dup watch change wait replace poll fork list close"),
-        ("sockets", 20000, "connect connect_abstract replace replace_abstract receive"),
-        ("processes", 20000, "fork fork_any fork_user replace find child uses stat group list end"),
+        ("bench-crowds files", "open stat miss replace rename paths list"),
+        ("bench-crowds fds", "use uses dup watch change wait replace poll fork list close"),
+        (
+            "bench-crowds sockets",
+            "connect connect_abstract replace replace_abstract receive",
+        ),
+        (
+            "bench-processes processes",
+            "fork fork_any fork_user replace find child uses stat group list end",
+        ),
     ],
 )
-def test_crowds_cost_little_more(boot, kind, nr_many, operations):
+def test_crowds_cost_little_more(boot, words, operations):
     """Compares the cost of an operation among 100 objects and among many."""
     options = {"icount": True, "mem": "8G", "append": "profile.on_exit=none"}
-    few, many = (
-        costs_of(boot("bench-crowds", kind, nr, 50, **options).log) for nr in (100, nr_many)
-    )
+    few, many = (costs_of(boot(*words.split(), nr, 50, **options).log) for nr in (100, 20000))
     assert set(few) == set(operations.split())
     for name, cost in few.items():
         assert many[name] < 2 * cost, name

@@ -206,7 +206,7 @@ def test_every_program_is_tested():
     used_elsewhere |= {"bench-syscall", "eatmem", "forkbomb", "points", "stress", "syscalls"}
     used_elsewhere |= {"accuracy", "chain", "chain-nofp", "decode", "heatmap", "renames"}
     used_elsewhere |= {"straces", "typed", "controls", "checks", "callers", "chain-libc"}
-    used_elsewhere |= {"bench-events", "bench-kernel"}
+    used_elsewhere |= {"bench-events", "bench-kernel", "bench-processes"}
     used_elsewhere |= {"crowd", "tables", "names", "attacker", "offcpu", "hoard", "soak", "stall"}
     used_elsewhere |= {"failing", "codefiles", "bench-areas", "bench-crowds", "generations"}
     used_elsewhere |= {"agree", "operations", "turns", "crashes", "late-kills", "owners", "paths"}

@@ -19,6 +19,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
 static int check_nr_failed; /* in this process */
 
 /* All processes that this program forked share this page. */

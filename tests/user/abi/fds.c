@@ -16,9 +16,6 @@
 
 #include "run.h"
 
-#ifndef SYS_close_range
-#define SYS_close_range 436
-#endif
 #define UNSHARE	 2
 #define CLOEXEC	 4
 #define FIRST_FD 100

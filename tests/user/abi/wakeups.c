@@ -5,65 +5,17 @@
  * another if that one is killed, and go on if there is more.
  */
 #define _GNU_SOURCE
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/file.h>
-#include <sys/socket.h>
-#include <sys/timerfd.h>
-#include <sys/un.h>
 
-#include "run.h"
+#include "waitable.h"
 
 #define NR_WAITERS 8
 #define NR_KILLED  3 /* of these */
 #define NR_ROUNDS  12
-#define BUF_BYTES  8
-
-static int fds[2];
-static const char buf[4096] = { 1 };
 
 /* For each kind of wait: make() prepares it, wait() waits, and event() is what one waiter gets. */
-
-static int read_one(void)
-{
-	char in[BUF_BYTES];
-
-	return read(fds[0], in, sizeof(in)) == sizeof(in);
-}
-
-static void write_one(void)
-{
-	CHECK(write(fds[1], buf, BUF_BYTES) == BUF_BYTES);
-}
-
-static void make_pipe(void)
-{
-	CHECK(!pipe(fds));
-}
-
-static void make_stream(void)
-{
-	CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
-}
-
-static void make_datagrams(void)
-{
-	CHECK(!socketpair(AF_UNIX, SOCK_DGRAM, 0, fds));
-}
-
-static void make_eventfd(void)
-{
-	CHECK((fds[0] = eventfd(0, EFD_SEMAPHORE)) >= 0);
-	CHECK((fds[1] = dup(fds[0])) >= 0);
-}
-
-static void make_timerfd(void)
-{
-	CHECK((fds[0] = timerfd_create(CLOCK_MONOTONIC, 0)) >= 0);
-	CHECK((fds[1] = dup(fds[0])) >= 0);
-}
 
 /* Expires again and again: an expiry that nobody has read is not counted as another one. */
 static void start_timer(void)
@@ -73,93 +25,32 @@ static void start_timer(void)
 	CHECK(!timerfd_settime(fds[0], 0, &soon, NULL));
 }
 
-static int write_waiting(void)
-{
-	return write(fds[1], buf, BUF_BYTES) == BUF_BYTES;
-}
-
 /* Some need more room than others. */
 static int write_much(void)
 {
-	return write(fds[1], buf, getpid() % 2 ? sizeof(buf) : BUF_BYTES) > 0;
-}
-
-static void receive(void)
-{
-	CHECK(read_one());
+	return write(fds[1], page, getpid() % 2 ? sizeof(page) : MESSAGE_BYTES) > 0;
 }
 
 /* Linux makes room in a pipe by pages. */
 static void read_page(void)
 {
-	char page[sizeof(buf)];
+	char in[sizeof(page)];
 
-	CHECK(read(fds[0], page, sizeof(page)) > 0);
+	CHECK(read(fds[0], in, sizeof(in)) > 0);
 }
-
-static void fill(void)
-{
-	int flags = fcntl(fds[1], F_GETFL);
-
-	CHECK(!fcntl(fds[1], F_SETFL, flags | O_NONBLOCK));
-	while (write(fds[1], buf, sizeof(buf)) > 0)
-		;
-	while (write(fds[1], buf, BUF_BYTES) > 0)
-		;
-	CHECK(!fcntl(fds[1], F_SETFL, flags));
-}
-
-static void make_full_pipe(void)
-{
-	make_pipe();
-	fill();
-}
-
-static struct sockaddr_un name = { AF_UNIX, "/tmp/wakeups" };
 
 /* The number of messages is limited: the receiver is not connected to the sender. */
 static void make_full_datagrams(void)
 {
-	unlink(name.sun_path);
-	CHECK((fds[0] = socket(AF_UNIX, SOCK_DGRAM, 0)) >= 0);
+	fds[0] = bind_socket(SOCK_DGRAM);
 	CHECK((fds[1] = socket(AF_UNIX, SOCK_DGRAM, 0)) >= 0);
-	CHECK(!bind(fds[0], (struct sockaddr *)&name, sizeof(name)));
-	CHECK(!connect(fds[1], (struct sockaddr *)&name, sizeof(name)));
-	while (send(fds[1], buf, BUF_BYTES, MSG_DONTWAIT) > 0)
-		;
-}
-
-static void make_listener(void)
-{
-	unlink(name.sun_path);
-	CHECK((fds[0] = socket(AF_UNIX, SOCK_STREAM, 0)) >= 0);
-	CHECK(!bind(fds[0], (struct sockaddr *)&name, sizeof(name)) && !listen(fds[0], 100));
-	CHECK((fds[1] = dup(fds[0])) >= 0);
-}
-
-static int accept_one(void)
-{
-	return accept(fds[0], NULL, NULL) >= 0;
+	CHECK(connect_to_it(fds[1]));
+	fill_with_messages();
 }
 
 static int connect_one(void)
 {
-	return !connect(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&name, sizeof(name));
-}
-
-static void connect_event(void)
-{
-	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-
-	CHECK(!connect(fd, (struct sockaddr *)&name, sizeof(name)));
-	close(fd);
-}
-
-static void make_full_listener(void)
-{
-	make_listener();
-	CHECK(!listen(fds[0], 0));
-	connect_event();
+	return connect_to_it(socket(AF_UNIX, SOCK_STREAM, 0));
 }
 
 static void accept_event(void)
@@ -176,8 +67,7 @@ static void accept_event(void)
 /* A lock: the holder, this process, releases it, and each that gets it does at its end. */
 static void make_lock(void)
 {
-	CHECK((fds[0] = open("/tmp/wakeups-lock", O_RDWR | O_CREAT, 0600)) >= 0);
-	CHECK((fds[1] = dup(fds[0])) >= 0);
+	use_for_both(open("/tmp/wakeups-lock", O_RDWR | O_CREAT, 0600));
 }
 
 static void make_flock(void)
@@ -271,14 +161,14 @@ static void check_waiters(void (*make)(void), int (*wait)(void), void (*event)(v
 		check_waiters(make, wait, event, nr_events); \
 	}
 
-WAITERS(pipe_read, make_pipe, read_one, write_one, NR_WAITERS)
-WAITERS(stream_receive, make_stream, read_one, write_one, NR_WAITERS)
-WAITERS(datagram_receive, make_datagrams, read_one, write_one, NR_WAITERS)
-WAITERS(eventfd_read, make_eventfd, read_one, write_one, NR_WAITERS)
+WAITERS(pipe_read, make_pipe, read_one, write_event, NR_WAITERS)
+WAITERS(stream_receive, make_stream, read_one, write_event, NR_WAITERS)
+WAITERS(datagram_receive, make_datagrams, read_one, write_event, NR_WAITERS)
+WAITERS(eventfd_read, make_eventfd, read_one, write_event, NR_WAITERS)
 WAITERS(timerfd_read, make_timerfd, read_one, start_timer, 1)
-WAITERS(pipe_write, make_full_pipe, write_waiting, read_page, NR_WAITERS)
+WAITERS(pipe_write, make_full_pipe, write_one, read_page, NR_WAITERS)
 WAITERS(pipe_write_much, make_full_pipe, write_much, read_page, NR_WAITERS)
-WAITERS(datagram_send, make_full_datagrams, write_waiting, receive, NR_WAITERS)
+WAITERS(datagram_send, make_full_datagrams, write_one, read_event, NR_WAITERS)
 WAITERS(accept, make_listener, accept_one, connect_event, NR_WAITERS)
 WAITERS(connect, make_full_listener, connect_one, accept_event, 0)
 WAITERS(flock, make_flock, lock_file, unlock_file, 1)
@@ -305,7 +195,7 @@ static void test_exclusive_watch(void)
 	if (!reader)
 		child_exit(read_one() ? 0 : 2);
 	sleep_ms(20);
-	write_one();
+	write_event();
 	CHECK(WAIT_UNTIL(ended || (ended = waitpid(reader, &status, WNOHANG))));
 	if (ended != reader)
 		kill(reader, SIGKILL);

@@ -16,8 +16,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -31,18 +29,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench.h"
+
 #define PAGE 4096ul
 
 static uint64_t random_state, end_cycles;
 static char buf[64 * 1024];
-
-static uint64_t rdtsc(void)
-{
-	uint32_t low, high;
-
-	asm volatile("rdtsc" : "=a"(low), "=d"(high));
-	return (uint64_t)high << 32 | low;
-}
 
 static int is_over(void)
 {

@@ -10,33 +10,20 @@
  * <operations>`.
  */
 #include <pthread.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bench.h"
+
 #define PAGE_BYTES 4096
-
-static uint64_t rdtsc(void)
-{
-	uint32_t low, high;
-
-	asm volatile("lfence; rdtsc; lfence" : "=a"(low), "=d"(high) : : "memory");
-	return (uint64_t)high << 32 | low;
-}
 
 static void die(const char *what)
 {
 	printf("bench-areas: %s\n", what);
 	exit(1);
-}
-
-static void print(const char *name, uint64_t cycles, long nr)
-{
-	printf("bench: %s %llu %ld\n", name, (unsigned long long)cycles, nr);
 }
 
 static char *map(long nr_pages, int prot)
@@ -96,9 +83,9 @@ static void time_areas(long nr_areas, long nr)
 		*(volatile char *)place = 1;
 		fault_cycles += rdtsc() - start;
 	}
-	print("unmap", unmap_cycles, nr);
-	print("map", map_cycles, nr);
-	print("fault", fault_cycles, nr);
+	bench_print("unmap", unmap_cycles, nr);
+	bench_print("map", map_cycles, nr);
+	bench_print("fault", fault_cycles, nr);
 }
 
 static void time_forks(long nr)
@@ -113,7 +100,7 @@ static void time_forks(long nr)
 		if (pid < 0 || waitpid(pid, NULL, 0) != pid)
 			die("no child");
 	}
-	print("fork", rdtsc() - start, nr);
+	bench_print("fork", rdtsc() - start, nr);
 }
 
 static pthread_barrier_t all;
@@ -147,7 +134,7 @@ static void time_threads(const char *name, long nr_threads)
 	pthread_barrier_wait(&all);
 	start = rdtsc();
 	pthread_barrier_wait(&all);
-	print(name, rdtsc() - start, nr_threads * nr_pairs);
+	bench_print(name, rdtsc() - start, nr_threads * nr_pairs);
 }
 
 int main(int argc, char **argv)

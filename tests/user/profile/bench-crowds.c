@@ -1,101 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * bench-crowds files|fds|sockets|processes|timers CROWD N: TSC cycles for N of each operation on
- * one of CROWD files in a directory, descriptors of a process, AF_UNIX sockets with names (paths
- * first, then abstract ones), processes that sleep, or POSIX timers that run. The one is chosen at
- * random. An operation that looks at all of them (`list`, `poll`) is done once, and its N is the
- * number of those that it looked at. Lines `bench: <name> <cycles> <operations>`.
+ * bench-crowds files|fds|sockets CROWD N: operations on files in a directory, descriptors of a
+ * process, or AF_UNIX sockets with names (paths first, then abstract ones). crowds.h says what is
+ * printed.
  */
 #define _GNU_SOURCE
-#include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
-#ifndef SYS_close_range
-#define SYS_close_range 436
-#endif
-
-static uint64_t rdtsc(void)
-{
-	uint32_t low, high;
-
-	asm volatile("lfence; rdtsc; lfence" : "=a"(low), "=d"(high) : : "memory");
-	return (uint64_t)high << 32 | low;
-}
-
-static void check(int ok, const char *what)
-{
-	if (ok)
-		return;
-	printf("bench-crowds: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
-static void print(const char *name, uint64_t cycles, long nr)
-{
-	printf("bench: %s %llu %ld\n", name, (unsigned long long)cycles, nr);
-}
-
-static long crowd;
-
-static long any(void)
-{
-	static uint64_t random = 1;
-
-	random = random * 6364136223846793005ull + 1442695040888963407ull;
-	return (random >> 33) % crowd;
-}
-
-/* Times nr operations. Each is called with the index of a random member of the crowd. */
-static void time_each(const char *name, void (*operation)(long i), long nr)
-{
-	uint64_t cycles = 0;
-
-	for (long n = 0; n < nr; n++) {
-		long i = any();
-		uint64_t start = rdtsc();
-
-		operation(i);
-		cycles += rdtsc() - start;
-	}
-	print(name, cycles, nr);
-}
-
-static long list(const char *path)
-{
-	DIR *dir = opendir(path);
-	long nr = 0;
-
-	check(dir != NULL, path);
-	while (readdir(dir))
-		nr++;
-	closedir(dir);
-	return nr;
-}
-
-static void time_list(const char *path)
-{
-	uint64_t start = rdtsc();
-	long nr = list(path);
-
-	print("list", rdtsc() - start, nr);
-}
+#include "crowds.h"
 
 static const char *file_path(long i)
 {
@@ -175,18 +95,18 @@ static void use_path(long i)
 	check(!renameat(AT_FDCWD, other, AT_FDCWD, path), "renameat");
 }
 
-static void time_files(long nr)
+static void time_files(void)
 {
 	check(!mkdir("/tmp", 0777) || errno == EEXIST, "/tmp");
 	check(!mkdir("/tmp/crowd", 0700), "/tmp/crowd");
 	for (long i = 0; i < crowd; i++)
 		create_file(i);
-	time_each("open", open_file, nr);
-	time_each("stat", stat_file, nr);
-	time_each("miss", miss_file, nr);
-	time_each("replace", replace_file, nr);
-	time_each("rename", rename_file, nr);
-	time_each("paths", use_path, nr);
+	time_each("open", open_file);
+	time_each("stat", stat_file);
+	time_each("miss", miss_file);
+	time_each("replace", replace_file);
+	time_each("rename", rename_file);
+	time_each("paths", use_path);
 	time_list("/tmp/crowd");
 }
 
@@ -268,11 +188,9 @@ static void time_poll(void)
 		fds[i] = (struct pollfd){ .fd = fd_of(i), .events = POLLIN };
 	start = rdtsc();
 	check(poll(fds, crowd, 0) == 0, "poll");
-	print("poll", rdtsc() - start, crowd);
+	bench_print("poll", rdtsc() - start, crowd);
 	free(fds);
 }
-
-static void fork_and_wait(long i);
 
 /* Times fork and exit, less the time without descriptors. */
 static void time_fork_of_fds(uint64_t without)
@@ -280,7 +198,7 @@ static void time_fork_of_fds(uint64_t without)
 	uint64_t start = rdtsc();
 
 	fork_and_wait(0);
-	print("fork", rdtsc() - start - without, crowd);
+	bench_print("fork", rdtsc() - start - without, crowd);
 }
 
 static void close_fds(void)
@@ -288,7 +206,7 @@ static void close_fds(void)
 	check(!syscall(SYS_close_range, first_fd, first_fd + crowd - 1, 0), "close_range");
 }
 
-static void time_fds(long nr)
+static void time_fds(void)
 {
 	struct rlimit limit = { crowd + 100, crowd + 100 };
 	struct epoll_event event = { .events = EPOLLIN };
@@ -310,24 +228,24 @@ static void time_fds(long nr)
 		check(dup(read_fd) == fd_of(i), "dup");
 		check(!epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd_of(i), &event), "EPOLL_CTL_ADD");
 	}
-	time_each("use", use_fd, nr);
-	time_each("uses", use_fd_much, nr);
-	time_each("dup", dup_fd, nr);
-	time_each("watch", watch_fd, nr);
-	time_each("change", change_watch, nr);
+	time_each("use", use_fd);
+	time_each("uses", use_fd_much);
+	time_each("dup", dup_fd);
+	time_each("watch", watch_fd);
+	time_each("change", change_watch);
 	check(!epoll_ctl(epoll_fd, EPOLL_CTL_ADD, ready[0], &event), "EPOLL_CTL_ADD");
-	time_each("wait", wait_for_watch, nr);
+	time_each("wait", wait_for_watch);
 	check(!close(epoll_fd), "close");
 	first_fd--; /* the epoll got the first free descriptor */
 	check(dup(read_fd) == first_fd, "dup");
-	time_each("replace", replace_fd, nr);
+	time_each("replace", replace_fd);
 	time_poll();
 	time_fork_of_fds(without_fds);
 	list("/proc/self/fd"); /* makes the links */
 	time_list("/proc/self/fd");
 	start = rdtsc();
 	close_fds();
-	print("close", rdtsc() - start, crowd);
+	bench_print("close", rdtsc() - start, crowd);
 }
 
 static struct sockaddr_un socket_address;
@@ -381,7 +299,7 @@ static void receive(long i)
 }
 
 /* Receives on a socket to which all others are connected. */
-static void time_receive(long nr)
+static void time_receive(void)
 {
 	socklen_t len = name_socket(crowd);
 
@@ -395,10 +313,10 @@ static void time_receive(long nr)
 	check(!connect(client, (struct sockaddr *)&socket_address, len), "connect");
 	while (send(client, "", 1, MSG_DONTWAIT) == 1)
 		;
-	time_each("receive", receive, nr);
+	time_each("receive", receive);
 }
 
-static void time_sockets(long nr)
+static void time_sockets(void)
 {
 	struct rlimit limit = { crowd + 100, crowd + 100 };
 
@@ -409,212 +327,18 @@ static void time_sockets(long nr)
 	for (is_abstract = 0; is_abstract < 2; is_abstract++) {
 		for (long i = 0; i < crowd; i++)
 			bind_socket(i);
-		time_each(is_abstract ? "connect_abstract" : "connect", connect_socket, nr);
-		time_each(is_abstract ? "replace_abstract" : "replace", replace_socket, nr);
+		time_each(is_abstract ? "connect_abstract" : "connect", connect_socket);
+		time_each(is_abstract ? "replace_abstract" : "replace", replace_socket);
 		close_fds();
 	}
-	time_receive(nr);
-}
-
-static pid_t *pids;
-
-static pid_t make_sleeper(void)
-{
-	pid_t pid = fork();
-
-	if (!pid) {
-		for (;;)
-			pause();
-	}
-	check(pid > 0, "fork");
-	return pid;
-}
-
-static void fork_and_wait(long i)
-{
-	pid_t pid = fork();
-
-	if (!pid)
-		_exit(0);
-	check(pid > 0 && waitpid(pid, NULL, 0) == pid, "waitpid");
-}
-
-static void fork_and_wait_for_any(long i)
-{
-	pid_t pid = fork();
-
-	if (!pid)
-		_exit(0);
-	check(pid > 0 && wait(NULL) == pid, "wait");
-}
-
-static void replace_process(long i)
-{
-	check(!kill(pids[i], SIGKILL), "kill");
-	check(waitpid(pids[i], NULL, 0) == pids[i], "waitpid");
-	pids[i] = make_sleeper();
-}
-
-static void find_process(long i)
-{
-	check(!kill(pids[i], 0), "kill 0");
-}
-
-/* Calls that find another process or thread by its number. */
-static void use_process(long i)
-{
-	pid_t pid = pids[i];
-	long buf[32] = { 0 };
-
-	check(getpgid(pid) >= 0 && getsid(pid) >= 0, "getpgid");
-	check(!syscall(SYS_sched_getscheduler, pid) && !syscall(SYS_sched_getparam, pid, buf),
-	      "sched_getparam");
-	check(!syscall(SYS_sched_rr_get_interval, pid, buf), "sched_rr_get_interval");
-	check(!syscall(SYS_sched_getattr, pid, buf, 48, 0), "sched_getattr");
-	check(syscall(SYS_sched_getaffinity, pid, sizeof(buf), buf) > 0, "sched_getaffinity");
-	check(!syscall(SYS_sched_setaffinity, pid, sizeof(buf), buf), "sched_setaffinity");
-	check(!syscall(SYS_sched_setscheduler, pid, 0, (int[1]){ 0 }), "sched_setscheduler");
-	check(!setpriority(PRIO_PROCESS, pid, 0), "setpriority");
-	check(!getpriority(PRIO_PROCESS, pid), "getpriority");
-	check(!syscall(SYS_prlimit64, pid, RLIMIT_CORE, NULL, buf), "prlimit64");
-	check(!syscall(SYS_tkill, pid, 0) && !syscall(SYS_tgkill, pid, pid, 0), "tkill");
-	check(!syscall(SYS_get_robust_list, pid, buf, buf + 1), "get_robust_list");
-	check(!syscall(SYS_clock_gettime, ~pid << 3 | 2, buf), "clock_gettime");
-}
-
-static void look_at_child(long i)
-{
-	check(waitpid(pids[i], NULL, WNOHANG) == 0, "WNOHANG");
-}
-
-static void open_stat(long i)
-{
-	char path[40], text[1000];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pids[i]);
-	fd = open(path, O_RDONLY);
-	check(fd >= 0 && read(fd, text, sizeof(text)) > 0 && !close(fd), path);
-}
-
-/* Moves a process into a group of its own, signals that group, and moves the process back. */
-static void signal_group(long i)
-{
-	check(!setpgid(pids[i], pids[i]) && !kill(-pids[i], SIGCONT), "kill of a group");
-	check(!setpgid(pids[i], getpgrp()), "setpgid");
-}
-
-/* Ends the youngest first. All of them are zombies before the first wait. */
-static void end_processes(void)
-{
-	uint64_t start = rdtsc();
-	siginfo_t info;
-
-	for (long i = crowd; i--;)
-		check(!kill(pids[i], SIGKILL), "kill");
-	for (long i = crowd; i--;)
-		check(!waitid(P_PID, pids[i], &info, WEXITED | WNOWAIT), "waitid");
-	for (long i = 0; i < crowd; i++)
-		check(wait(NULL) > 0, "wait");
-	print("end", rdtsc() - start, crowd);
-}
-
-/* Times forks of a user with a limit (RLIMIT_NPROC), in a process without other children. */
-static void time_forks_of_user(long nr)
-{
-	pid_t pid = fork();
-
-	check(pid >= 0, "fork");
-	if (!pid) {
-		check(!setuid(4711), "setuid");
-		time_each("fork_user", fork_and_wait, nr);
-		fflush(stdout);
-		_exit(0);
-	}
-	check(waitpid(pid, NULL, 0) == pid, "waitpid");
-}
-
-static void time_processes(long nr)
-{
-	pids = calloc(crowd, sizeof(*pids));
-	check(pids != NULL, "memory");
-	for (long i = 0; i < crowd; i++)
-		pids[i] = make_sleeper();
-	fflush(stdout);
-	time_forks_of_user(nr);
-	time_each("fork", fork_and_wait, nr);
-	time_each("fork_any", fork_and_wait_for_any, nr);
-	time_each("replace", replace_process, nr);
-	time_each("find", find_process, nr);
-	time_each("child", look_at_child, nr);
-	time_each("uses", use_process, nr);
-	time_each("stat", open_stat, nr);
-	time_each("group", signal_group, nr);
-	list("/proc"); /* makes the directories that were not looked up yet */
-	time_list("/proc");
-	end_processes();
-}
-
-/* IDs of timers: the first is 0, and each is the first one that is free. */
-static void create_timer(long i)
-{
-	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
-	int id = -1;
-
-	check(!syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &id) && id == i, "timer_create");
-}
-
-static void set_timer(long i)
-{
-	struct itimerspec later = { .it_value.tv_sec = 1000 + i };
-
-	check(!syscall(SYS_timer_settime, (int)i, 0, &later, NULL), "timer_settime");
-}
-
-static void get_timer(long i)
-{
-	struct itimerspec left;
-
-	check(!syscall(SYS_timer_gettime, (int)i, &left), "timer_gettime");
-	check(left.it_value.tv_sec >= 500 + i, "timer_gettime: the time left");
-}
-
-static void replace_timer(long i)
-{
-	check(!syscall(SYS_timer_delete, (int)i), "timer_delete");
-	create_timer(i);
-	set_timer(i);
-}
-
-static void time_timers(long nr)
-{
-	for (long i = 0; i < crowd; i++) {
-		create_timer(i);
-		set_timer(i);
-	}
-	time_each("get", get_timer, nr);
-	time_each("set", set_timer, nr);
-	time_each("replace", replace_timer, nr);
+	time_receive();
 }
 
 int main(int argc, char **argv)
 {
-	long nr = argc == 4 ? atol(argv[3]) : 0;
+	static const struct kind kinds[] = {
+		{ "files", time_files }, { "fds", time_fds }, { "sockets", time_sockets }, { 0 }
+	};
 
-	crowd = argc == 4 ? atol(argv[2]) : 0;
-	if (crowd > 0 && nr > 0 && !strcmp(argv[1], "files")) {
-		time_files(nr);
-	} else if (crowd > 0 && nr > 0 && !strcmp(argv[1], "fds")) {
-		time_fds(nr);
-	} else if (crowd > 0 && nr > 0 && !strcmp(argv[1], "sockets")) {
-		time_sockets(nr);
-	} else if (crowd > 0 && nr > 0 && !strcmp(argv[1], "processes")) {
-		time_processes(nr);
-	} else if (crowd > 0 && nr > 0 && !strcmp(argv[1], "timers")) {
-		time_timers(nr);
-	} else {
-		puts("usage: bench-crowds files|fds|sockets|processes|timers CROWD N");
-		return 2;
-	}
-	return 0;
+	return time_crowd(kinds, argc, argv);
 }

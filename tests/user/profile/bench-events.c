@@ -16,8 +16,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -25,26 +23,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bench.h"
+
 #define NO_SUCH_CALL 999
 #define PAGE_BYTES   4096
-
-static uint64_t rdtsc(void)
-{
-	uint32_t low, high;
-
-	asm volatile("lfence; rdtsc; lfence" : "=a"(low), "=d"(high) : : "memory");
-	return (uint64_t)high << 32 | low;
-}
 
 static void die(const char *what)
 {
 	printf("bench-events: %s\n", what);
 	exit(1);
-}
-
-static void print(const char *name, uint64_t cycles, long nr)
-{
-	printf("bench: %s %llu %ld\n", name, (unsigned long long)cycles, nr);
 }
 
 static long call(long nr)
@@ -64,7 +51,7 @@ static void time_calls(const char *name, long nr, long error, long nr_events)
 	start = rdtsc();
 	for (long i = 0; i < nr_events; i++)
 		wrong += call(nr) != -error;
-	print(name, rdtsc() - start, nr_events);
+	bench_print(name, rdtsc() - start, nr_events);
 	if (wrong)
 		die("a call did not fail as it must");
 }
@@ -87,7 +74,7 @@ static void fail_others(void)
 		if (syscall(calls[i], -1l, -1l, -1l, -1l) != -1)
 			die("one of the 39 calls did not fail");
 	}
-	print("nr_others", nr, 1);
+	bench_print("nr_others", nr, 1);
 }
 
 /* Two threads on one CPU that give way to each other. Each yield is a switch. */
@@ -118,7 +105,7 @@ static void time_switches(long nr)
 	for (long i = 0; i < nr / 2; i++)
 		sched_yield();
 	start = rdtsc() - start;
-	print("switch", start, nr / 2 + nr_yields - before);
+	bench_print("switch", start, nr / 2 + nr_yields - before);
 	stop = 1;
 	pthread_join(thread, NULL);
 }
@@ -143,7 +130,7 @@ static void time_faults(long nr)
 		start = rdtsc() - start;
 		munmap(pages, nr * PAGE_BYTES);
 	}
-	print("fault", start, nr);
+	bench_print("fault", start, nr);
 }
 
 static void fork_and_wait(void)
@@ -208,7 +195,7 @@ static void time_operation(const char *name, void (*operation)(void), long nr)
 	start = rdtsc();
 	for (long i = 0; i < nr; i++)
 		operation();
-	print(name, rdtsc() - start, nr);
+	bench_print(name, rdtsc() - start, nr);
 }
 
 static int compare_with_linux(long nr)
@@ -265,8 +252,8 @@ static int use_memory(long nr)
 		for (long i = 0; i < USED_BYTES; i += PAGE_BYTES)
 			pages[i]++;
 	}
-	print("memory", rdtsc() - start, nr);
-	print("samples", nr_samples() - before, 1);
+	bench_print("memory", rdtsc() - start, nr);
+	bench_print("samples", nr_samples() - before, 1);
 	return 0;
 }
 
@@ -281,7 +268,7 @@ static int run(char **argv)
 		_exit(127);
 	}
 	waitpid(pid, &status, 0);
-	print("run", rdtsc() - start, 1);
+	bench_print("run", rdtsc() - start, 1);
 	return status != 0;
 }
 

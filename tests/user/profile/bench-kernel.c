@@ -16,8 +16,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -28,6 +26,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "bench.h"
 
 #define NO_SUCH_CALL 999
 #define PAGE	     4096
@@ -43,14 +43,6 @@ static int null, file, epoll, odd_pipe[2], ready_pipe[2], there[2], back[2];
 static struct pollfd polled[NR_POLLED]; /* reading ends of empty pipes */
 static fd_set polled_set;
 static uint32_t *ball;
-
-static uint64_t rdtsc(void)
-{
-	uint32_t low, high;
-
-	asm volatile("lfence; rdtsc; lfence" : "=a"(low), "=d"(high) : : "memory");
-	return (uint64_t)high << 32 | low;
-}
 
 /* Ends the run if a call fails, as its cost would be that of another path. */
 #define MUST(call) must((call) != -1, #call)
@@ -244,12 +236,6 @@ static void map_and_touch(void)
 	MUST(munmap((void *)at, PAGE));
 }
 
-static void print(const char *name, uint64_t cycles, long nr)
-{
-	printf("bench: %s %llu %ld\n", name, (unsigned long long)cycles, nr);
-	fflush(stdout);
-}
-
 /* The first times take longer. */
 static void time_operation(const char *name, void (*operation)(void), long nr)
 {
@@ -260,7 +246,7 @@ static void time_operation(const char *name, void (*operation)(void), long nr)
 	start = rdtsc();
 	for (long i = 0; i < nr; i++)
 		operation();
-	print(name, rdtsc() - start, nr);
+	bench_print(name, rdtsc() - start, nr);
 }
 
 /* The same with a partner, another process. */
@@ -303,7 +289,7 @@ static void time_file_faults(long nr)
 	read_mapped();
 	for (long i = 0; i < nr; i++)
 		cycles += read_mapped();
-	print("file_fault", cycles, nr * NR_PAGES);
+	bench_print("file_fault", cycles, nr * NR_PAGES);
 }
 
 static void prepare(void)

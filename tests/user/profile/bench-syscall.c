@@ -5,19 +5,11 @@
  * cost of the tick). Lines `bench: <name> <value>`. The first line is the TSC at main(): the time
  * from power on to user code, if the TSC starts at 0.
  */
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static uint64_t rdtsc(void)
-{
-	uint32_t low, high;
-
-	asm volatile("lfence; rdtsc; lfence" : "=a"(low), "=d"(high) : : "memory");
-	return (uint64_t)high << 32 | low;
-}
+#include "bench.h"
 
 static void call_many(long nr)
 {

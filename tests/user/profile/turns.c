@@ -15,11 +15,11 @@
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "bench.h"
 
 #define MAX_THREADS   64
 #define PAGE_BYTES    4096
@@ -35,14 +35,6 @@ static volatile long runner; /* the thread that ran last */
 static struct {
 	uint64_t turn, wait;
 } longest[MAX_THREADS];
-
-static uint64_t rdtsc(void)
-{
-	uint32_t low, high;
-
-	asm volatile("rdtsc" : "=a"(low), "=d"(high));
-	return (uint64_t)high << 32 | low;
-}
 
 static void compute(void)
 {
@@ -142,7 +134,7 @@ int main(int argc, char **argv)
 		map_and_unmap();
 		check_limit(rdtsc());
 	}
-	printf("bench: unmap %llu %ld\n", (unsigned long long)(rdtsc() - start), nr_rounds);
+	bench_print("unmap", rdtsc() - start, nr_rounds);
 
 	all_spin = 1;
 	spin(0, rdtsc() + SPIN_MS * CYCLES_PER_MS);
@@ -153,7 +145,7 @@ int main(int argc, char **argv)
 		raise_to(&turn, longest[i].turn);
 		raise_to(&wait, longest[i].wait);
 	}
-	printf("bench: turn %llu 1\nbench: wait %llu 1\n", (unsigned long long)turn,
-	       (unsigned long long)wait);
+	bench_print("turn", turn, 1);
+	bench_print("wait", wait, 1);
 	return 0;
 }
