@@ -15,6 +15,7 @@ KINDS = {
     "bench-crowds -- files": 20_000,
     "bench-crowds -- fds": 20_000,
     "bench-crowds -- sockets": 20_000,
+    "bench-crowds -- locks": 20_000,
     "bench-processes -- processes": 20_000,
     "bench-processes -- timers": 16_000,
 }

@@ -47,6 +47,7 @@ def test_many_areas_cost_little_more(boot):
             "bench-crowds sockets",
             "connect connect_abstract replace replace_abstract receive",
         ),
+        ("bench-crowds locks", "record find share"),
         (
             "bench-processes processes",
             "fork fork_any fork_user replace find child uses stat group list end",

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * bench-crowds files|fds|sockets CROWD N: operations on files in a directory, descriptors of a
- * process, or AF_UNIX sockets with names (paths first, then abstract ones). crowds.h says what is
- * printed.
+ * bench-crowds files|fds|sockets|locks CROWD N: operations on files in a directory, descriptors of
+ * a process, AF_UNIX sockets with names (paths first, then abstract ones), or locks on one file:
+ * record locks of one byte each, and shared locks of open files. crowds.h says what is printed.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>
 #include <stddef.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -334,11 +335,73 @@ static void time_sockets(void)
 	time_receive();
 }
 
+#define LOCK_PATH "/tmp/locked"
+
+static int locked_fd;
+
+/* Sets a lock of one byte, or drops it. The process's own locks never conflict. */
+static void lock_byte(long byte, short type)
+{
+	struct flock lock = { .l_type = type, .l_start = byte, .l_len = 1 };
+
+	check(!fcntl(locked_fd, F_SETLK, &lock), "F_SETLK");
+}
+
+static void lock_beside(long i)
+{
+	lock_byte(4 * i + 2, F_WRLCK);
+	lock_byte(4 * i + 2, F_UNLCK);
+}
+
+/* An open file is another owner than the process. */
+static void find_conflict(long i)
+{
+	struct flock lock = { .l_type = F_RDLCK, .l_start = 4 * i - 1, .l_len = 3 };
+
+	lock.l_start += !i;
+	check(!fcntl(locked_fd, F_OFD_GETLK, &lock) && lock.l_start == 4 * i, "F_OFD_GETLK");
+}
+
+static void share(long i)
+{
+	int fd = open(LOCK_PATH, O_RDONLY);
+
+	check(fd == fd_of(i), "not the lowest descriptor");
+	check(!flock(fd, LOCK_SH), "flock");
+}
+
+static void share_again(long i)
+{
+	check(!close(fd_of(i)), "close");
+	share(i);
+}
+
+static void time_locks(void)
+{
+	struct rlimit limit = { crowd + 100, crowd + 100 };
+
+	check(!setrlimit(RLIMIT_NOFILE, &limit), "setrlimit");
+	check(!mkdir("/tmp", 0777) || errno == EEXIST, "/tmp");
+	locked_fd = open(LOCK_PATH, O_CREAT | O_RDWR, 0600);
+	for (long i = 0; i < crowd; i++)
+		lock_byte(4 * i, F_WRLCK);
+	time_each("record", lock_beside);
+	time_each("find", find_conflict);
+	check(!close(dup(locked_fd)),
+	      "close"); /* drops the record locks, as they are the process's */
+	first_fd = locked_fd + 1;
+	for (long i = 0; i < crowd; i++)
+		share(i);
+	time_each("share", share_again);
+}
+
 int main(int argc, char **argv)
 {
-	static const struct kind kinds[] = {
-		{ "files", time_files }, { "fds", time_fds }, { "sockets", time_sockets }, { 0 }
-	};
+	static const struct kind kinds[] = { { "files", time_files },
+					     { "fds", time_fds },
+					     { "sockets", time_sockets },
+					     { "locks", time_locks },
+					     { 0 } };
 
 	return time_crowd(kinds, argc, argv);
 }
