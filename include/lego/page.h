@@ -21,15 +21,15 @@ struct page {
 	void *owner;	       /* slab, every page: its cache */
 	void *free_objects;    /* slab, first page: list through the objects */
 	struct profile_memory_page memory;
+#ifdef CONFIG_PROFILE_MEMORY
+	s32 object_sites[4]; /* of kmalloc, for each KiB: see slab_sites.h */
+#endif
 };
 
 #define PAGE_FLAG_FREE BIT(0) /* head of a block on a buddy list */
 #define PAGE_FLAG_SLAB BIT(1)
 
 extern struct page *page_map; /* one per page frame from 0 to the end of RAM */
-#ifdef CONFIG_PROFILE_MEMORY
-extern s32 *page_object_sites; /* for each KiB of RAM: see slab_sites.h */
-#endif
 
 static inline struct page *phys_to_page(phys_addr_t phys)
 {

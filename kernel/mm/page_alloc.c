@@ -35,9 +35,6 @@ struct page_cache {
 };
 
 struct page *page_map __read_mostly;
-#ifdef CONFIG_PROFILE_MEMORY
-s32 *page_object_sites __read_mostly;
-#endif
 
 static u64 nr_frames __read_mostly; /* length of page_map */
 static DEFINE_SPINLOCK(buddy_lock);
@@ -291,10 +288,6 @@ void page_init(void)
 	memset(phys_to_virt(map), 0, map_bytes);
 	nr_frames = frames;
 	page_map = phys_to_virt(map);
-#ifdef CONFIG_PROFILE_MEMORY
-	page_object_sites = phys_to_virt(early_alloc_pages(
-		DIV_ROUND_UP(frames * (PAGE_SIZE / 1024) * sizeof(s32), PAGE_SIZE)));
-#endif
 	ranges = early_ranges(&nr_ranges);
 	for (unsigned int i = 0; i < nr_ranges; i++)
 		page_free_range(ranges[i].start, ranges[i].end);
