@@ -49,7 +49,7 @@ static inline void *page_address(const struct page *page)
 /* Returns the page of an address in the direct map. */
 static inline struct page *virt_to_page(const void *addr)
 {
-	return phys_to_page(virt_to_phys(addr));
+	return phys_to_page((phys_addr_t)addr - PAGE_OFFSET);
 }
 
 #define PAGE_ZERO BIT(0) /* allocation flag: the memory is zeroed */
@@ -70,8 +70,16 @@ struct page *(page_alloc)(unsigned int order, unsigned int flags PROFILE_MEMORY_
 #define page_alloc_user(flags) (page_alloc)(0, flags PROFILE_MEMORY_SITE_OF_USER_PAGES)
 #define page_alloc_slab(order) (page_alloc)(order, 0 PROFILE_MEMORY_SITE_OF_SLABS)
 
-/* Drops a reference; the last one frees the 2^order pages. Any context but NMI. */
-void page_put(struct page *page);
+/* Frees the 2^order pages of an allocation that has no references. For page_put() alone. */
+void page_free(struct page *page);
+
+/* Drops a reference; the last one frees the pages. Any context but NMI. */
+static inline void page_put(struct page *page)
+{
+	DEBUG_ASSERT(atomic_read(&page->refs) > 0);
+	if (atomic_dec_and_test(&page->refs))
+		page_free(page);
+}
 
 static inline void page_get(struct page *page)
 {

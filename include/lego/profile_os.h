@@ -423,7 +423,7 @@ static inline bool os_is_allocator(const char *function)
 	static const char *const names[] = { "page_alloc",  "page_alloc_slow", "cpu_fill",
 					     "alloc_large", "slab_alloc",      "kmalloc",
 					     "kzalloc",	    "kstrdup",	       "kfree",
-					     "page_put",    "free_single" };
+					     "page_free",   "free_single" };
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(names); i++) {
 		if (!strcmp(function, names[i]))

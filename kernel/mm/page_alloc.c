@@ -141,7 +141,7 @@ static void notice_shortage(void)
 
 static struct page *alloc_single(void)
 {
-	struct page_cache *cache = &per_cpu(page_cache, smp_processor_id());
+	struct page_cache *cache = this_cpu_ptr(&page_cache);
 
 	ASSERT_IRQS_OFF();
 	if (!cache->nr) {
@@ -155,7 +155,7 @@ static struct page *alloc_single(void)
 static void free_single(struct page *page)
 {
 	unsigned long flags = local_irq_save();
-	struct page_cache *cache = &per_cpu(page_cache, smp_processor_id());
+	struct page_cache *cache = this_cpu_ptr(&page_cache);
 
 	DEBUG_ASSERT(cache->nr <= CACHE_PAGES);
 	profile_memory_free_pages(page);
@@ -221,7 +221,7 @@ struct page *(page_alloc)(unsigned int order, unsigned int flags PROFILE_MEMORY_
 	if (unlikely(is_slow))
 		return page_alloc_slow(order, flags PROFILE_MEMORY_SITE_ARG);
 	irq_flags = local_irq_save();
-	cache = &per_cpu(page_cache, smp_processor_id());
+	cache = this_cpu_ptr(&page_cache);
 	if (unlikely(!cache->nr)) {
 		local_irq_restore(irq_flags);
 		return page_alloc_slow(0, flags PROFILE_MEMORY_SITE_ARG);
@@ -232,15 +232,11 @@ struct page *(page_alloc)(unsigned int order, unsigned int flags PROFILE_MEMORY_
 	return begin_use(page, 0, flags);
 }
 
-void page_put(struct page *page)
+void page_free(struct page *page)
 {
-	int refs = atomic_add_return(&page->refs, -1);
 	unsigned long flags;
 
 	ASSERT_NOT_NMI();
-	BUG_ON(refs < 0);
-	if (refs)
-		return;
 	profile_trace(mm_page_free, page - page_map, page->order);
 	page->flags = 0;
 	page_debug_free(page, page->order);

@@ -240,7 +240,7 @@ static __always_inline void *take_object(struct slab_cpu *cpu)
 static noinline void *slab_alloc(size_t size, unsigned long caller, size_t class,
 				 unsigned long flags PROFILE_MEMORY_SITE_PARAM)
 {
-	struct slab_cpu *cpu = &per_cpu(slab_cpu, smp_processor_id())[class];
+	struct slab_cpu *cpu = this_cpu_ptr(&slab_cpu[class]);
 	void *object = NULL;
 
 	if (!cpu->head)
@@ -275,7 +275,7 @@ static __always_inline void *alloc_object(size_t size PROFILE_MEMORY_SITE_PARAM)
 	class = class_of_chunk[DIV_ROUND_UP(object_size, MIN_SIZE)];
 	flags = local_irq_save();
 	ASSERT_NOT_NMI();
-	cpu = &per_cpu(slab_cpu, smp_processor_id())[class];
+	cpu = this_cpu_ptr(&slab_cpu[class]);
 	is_slow = !cpu->head;
 	profile_trace_asks(kmalloc, is_slow);
 	profile_memory_asks_chain(is_slow);
@@ -325,7 +325,7 @@ void kfree(const void *ptr)
 	cache = page->owner;
 	flags = local_irq_save();
 	slab_site_free(object, cache);
-	cpus = per_cpu(slab_cpu, smp_processor_id());
+	cpus = this_cpu_ptr(&slab_cpu[0]);
 	cpus[cache - caches].nr_live--;
 	if (!slab_debug_free(&cache, &object, RETURN_ADDRESS()))
 		goto out_restore;

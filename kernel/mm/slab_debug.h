@@ -21,7 +21,7 @@ struct slab_cache {
 	unsigned int nr_empty;
 	unsigned int nr_slabs;
 	struct list_head slabs; /* with free objects */
-};
+} __aligned(64);		/* so that its index is a shift */
 
 #ifdef CONFIG_DEBUG_SLAB
 

@@ -91,7 +91,7 @@ def test_who_frees_a_file(files):
     assert (row["comm"], row["allocated_comm"], row["freed_objects"]) == ("rm", "head", 98)
     assert row["freed_in"].startswith("inode_free_data < inode_put < ")
     folded = files.split("FREED")[1].split("JSON")[0]
-    chain = r"pages;rm;\w+;inode_put;inode_free_data;page_put;fill_hole\S+"
+    chain = r"pages;rm;\w+;inode_put;inode_free_data;page_free;fill_hole\S+"
     assert re.search(rf"^{chain} {98 * 4096}\r?$", folded, re.MULTILINE)
     assert re.search(r"401408 .*  98 +4096  rm  .*  head +fill_hole \(kernel/fs/data.c", files)
 
@@ -157,7 +157,7 @@ def test_frees_are_those_of_a_plugin(tmp_path):
     other users, have as many.
     """
     stop = "kernel_frees_make_view"
-    functions = ("page_put", "kfree")
+    functions = ("page_free", "kfree")
     ours, theirs = compare_with_plugin(tmp_path, "kernel_freed_stacks.json", stop, functions)
     assert all(nr <= theirs[key] for key, nr in ours.items())
     equal = {key: nr for key, nr in ours.items() if nr == theirs[key]}
