@@ -27,7 +27,7 @@ struct vma {
 
 	struct vma *prev, *next; /* by address; NULL: none */
 	struct vma *parent, *child[2];
-	u64 max_gap; /* bytes: the largest hole directly below an area of its subtree */
+	u64 max_gap; /* bytes: no hole directly below an area of its subtree is larger */
 };
 
 /* All zero: empty. */

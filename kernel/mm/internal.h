@@ -113,8 +113,11 @@ void vma_free_removed(struct vma_removed *removed);
 /* Removes and frees an area that has no pages. */
 void vma_remove(struct mm *mm, struct vma *vma);
 
-/* Inserts an area (from kmalloc) in a free place, and merges it with equal neighbours. */
-void vma_insert(struct mm *mm, struct vma *vma);
+/*
+ * Inserts an area (from kmalloc) in a free place, directly before next (NULL: after all). Returns
+ * false if equal neighbours have become larger instead: the caller frees the area.
+ */
+bool vma_insert(struct mm *mm, struct vma *vma, struct vma *next);
 
 /* Merges equal neighbours that meet in [start, end]. */
 void vma_merge_range(struct mm *mm, u64 start, u64 end);
@@ -175,8 +178,11 @@ void mm_list_remove(struct mm *mm);
 
 /* Areas (mm.c). */
 
-/* Returns the address for a mapping, or a negative errno. len is a multiple of pages, not 0. */
-long mm_choose_place(const struct mm *mm, u64 addr, u64 len, u32 flags);
+/*
+ * Returns the address for a mapping, or a negative errno. len is a multiple of pages, not 0. Sets
+ * *next to the area after a place that is free, or NULL; with MAP_FIXED, it need not be free.
+ */
+long mm_choose_place(struct mm *mm, u64 addr, u64 len, u32 flags, struct vma **next);
 
 /* Unmaps [start, end). Returns 0, or -ENOMEM with nothing changed. */
 int mm_unmap_locked(struct mm *mm, u64 start, u64 end);
@@ -192,6 +198,9 @@ bool mm_too_large(u64 bytes, u32 prot, u32 flags);
  * mapping of `bytes` with these rights.
  */
 bool mm_fits(const struct mm *mm, u64 start, u64 end, u64 bytes, u32 prot, u32 flags);
+
+/* Returns false if mm_fits() is true for everything. Needs no lock. */
+bool mm_is_limited(void);
 
 /* Returns true if RLIMIT_DATA allows to make [start, end) writable. */
 bool mm_fits_writable(const struct mm *mm, u64 start, u64 end);

@@ -49,6 +49,12 @@ static bool fits(const struct mm *mm, unsigned int resource, u64 start, u64 end,
 	return bytes <= limit;
 }
 
+bool mm_is_limited(void)
+{
+	return process_limit(RLIMIT_AS) != RLIM_INFINITY ||
+	       process_limit(RLIMIT_DATA) != RLIM_INFINITY;
+}
+
 bool mm_fits(const struct mm *mm, u64 start, u64 end, u64 bytes, u32 prot, u32 flags)
 {
 	ASSERT_MM_HELD(mm);

@@ -161,21 +161,28 @@ out_put:
 	return NULL;
 }
 
-/* Chooses a place for MAP_32BIT: the hint if it is below LOW_END, or a place above LOW_START. */
-static noinline long choose_low_place(const struct mm *mm, u64 addr, u64 len)
+/* Returns true if no area overlaps [start, start + len), and sets *next to the area after it. */
+static bool is_free(const struct mm *mm, u64 start, u64 len, struct vma **next)
 {
-	ASSERT_MM_HELD(mm);
+	*next = vma_find_from(mm, start);
+	return !*next || (*next)->start >= start + len;
+}
+
+/* Chooses a place for MAP_32BIT: the hint if it is below LOW_END, or a place above LOW_START. */
+static noinline long choose_low_place(struct mm *mm, u64 addr, u64 len, struct vma **next)
+{
+	ASSERT_MM_HELD_WRITE(mm);
 	if (len > LOW_END)
 		return -ENOMEM;
-	if (addr >= MM_MIN_ADDR && addr <= LOW_END - len && vma_range_free(mm, addr, addr + len))
+	if (addr >= MM_MIN_ADDR && addr <= LOW_END - len && is_free(mm, addr, len, next))
 		return addr;
-	addr = vma_tree_place(&mm->areas, LOW_END, len);
+	addr = vma_tree_place(&mm->areas, LOW_END, len, next);
 	return addr >= LOW_START ? (long)addr : -ENOMEM;
 }
 
-long mm_choose_place(const struct mm *mm, u64 addr, u64 len, u32 flags)
+long mm_choose_place(struct mm *mm, u64 addr, u64 len, u32 flags, struct vma **next)
 {
-	ASSERT_MM_HELD(mm);
+	ASSERT_MM_HELD_WRITE(mm);
 	DEBUG_ASSERT(len && !(len % PAGE_SIZE));
 	if (len > TASK_SIZE)
 		return -ENOMEM;
@@ -186,16 +193,16 @@ long mm_choose_place(const struct mm *mm, u64 addr, u64 len, u32 flags)
 			return -EINVAL;
 		if (addr < MM_MIN_ADDR)
 			return -EPERM;
-		if (flags & MAP_FIXED_NOREPLACE && !vma_range_free(mm, addr, addr + len))
+		if (!is_free(mm, addr, len, next) && flags & MAP_FIXED_NOREPLACE)
 			return -EEXIST;
 		return addr;
 	}
 	addr = ALIGN_DOWN(addr, PAGE_SIZE);
 	if (unlikely(flags & MAP_32BIT))
-		return choose_low_place(mm, addr, len);
-	if (addr >= MM_MIN_ADDR && addr <= TASK_SIZE - len && vma_range_free(mm, addr, addr + len))
+		return choose_low_place(mm, addr, len, next);
+	if (addr >= MM_MIN_ADDR && addr <= TASK_SIZE - len && is_free(mm, addr, len, next))
 		return addr;
-	addr = vma_tree_place(&mm->areas, mm->mmap_base, len);
+	addr = vma_tree_place(&mm->areas, mm->mmap_base, len, next);
 	return addr ? (long)addr : -ENOMEM;
 }
 
@@ -226,22 +233,21 @@ int mm_unmap_locked(struct mm *mm, u64 start, u64 end)
 }
 
 /*
- * Maps vma, whose start and end have been chosen: a free place, unless flags have MAP_FIXED. Takes
- * over vma, even if it fails.
+ * Maps *vma, whose start and end have been chosen: directly before next, or in place of what is
+ * there if flags have MAP_FIXED. Sets *vma to NULL unless the caller has to free it.
  */
-static int map_locked(struct mm *mm, struct vma *vma, u32 flags)
+static int map_locked(struct mm *mm, struct vma **vma, struct vma *next, u32 flags)
 {
 	/* As in Linux, this may be one more than the limit. */
 	int error = mm->nr_vmas > MM_MAX_AREAS ? -ENOMEM : 0;
 
-	if (!error && flags & MAP_FIXED)
-		error = mm_unmap_locked(mm, vma->start, vma->end);
-	if (error) {
-		vma_free(vma);
-		return error;
+	if (!error && flags & MAP_FIXED) {
+		error = mm_unmap_locked(mm, (*vma)->start, (*vma)->end);
+		next = vma_find_from(mm, (*vma)->start);
 	}
-	vma_insert(mm, vma);
-	return 0;
+	if (!error && vma_insert(mm, *vma, next))
+		*vma = NULL;
+	return error;
 }
 
 static struct vma *vma_alloc(u32 prot, u32 flags, struct file *file, u64 offset, u64 file_bytes)
@@ -265,37 +271,34 @@ static struct vma *vma_alloc(u32 prot, u32 flags, struct file *file, u64 offset,
 
 static long map_area(struct mm *mm, u64 addr, u64 len, u32 flags, struct vma *vma)
 {
-	long place;
-	int error;
+	bool limited = mm_is_limited();
+	struct vma *next;
+	long place, error;
 
 	if (!vma)
 		return -ENOMEM;
 	error = rw_mutex_lock_write_killable(&mm->lock);
-	if (error) {
-		vma_free(vma);
-		return error;
-	}
-	place = mm_choose_place(mm, addr, len, flags);
+	if (error)
+		goto out_free;
+	place = mm_choose_place(mm, addr, len, flags, &next);
 	if (vma_writes_file(vma) && file_is_write_sealed(vma->file))
 		place = -EPERM;
-	if (place < 0) {
-		vma_free(vma);
+	error = place;
+	if (place < 0)
 		goto out_unlock;
-	}
-	if (place + len < TASK_SIZE &&
-	    !mm_fits(mm, place, place + len, len, vma->prot, vma->flags)) {
-		place = -ENOMEM;
-		vma_free(vma);
+	error = -ENOMEM;
+	if (limited && place + len < TASK_SIZE &&
+	    !mm_fits(mm, place, place + len, len, vma->prot, vma->flags))
 		goto out_unlock;
-	}
 	vma->start = place;
 	vma->end = place + len;
-	error = map_locked(mm, vma, flags);
-	if (error)
-		place = error;
+	error = map_locked(mm, &vma, next, flags);
 out_unlock:
 	rw_mutex_unlock_write(&mm->lock);
-	return place;
+out_free:
+	if (vma)
+		vma_free(vma);
+	return error ?: place;
 }
 
 bool mm_too_large(u64 bytes, u32 prot, u32 flags)
@@ -438,12 +441,13 @@ out_unlock:
 static bool set_brk(struct mm *mm, u64 addr)
 {
 	u64 old_end = ALIGN_UP(mm->brk, PAGE_SIZE), end = ALIGN_UP(addr, PAGE_SIZE);
-	struct vma *vma;
+	struct vma *vma, *next;
+	int error;
 
 	ASSERT_MM_HELD_WRITE(mm);
 	if (end <= old_end)
 		return end == old_end || !mm_unmap_locked(mm, end, old_end);
-	if (!vma_range_free(mm, old_end, end) ||
+	if (!is_free(mm, old_end, end - old_end, &next) ||
 	    !mm_fits(mm, old_end, end, end - old_end, PROT_WRITE, MAP_PRIVATE) ||
 	    mm_too_large(end - mm->brk_start, PROT_WRITE, MAP_PRIVATE))
 		return false;
@@ -452,7 +456,10 @@ static bool set_brk(struct mm *mm, u64 addr)
 		return false;
 	vma->start = old_end;
 	vma->end = end;
-	return !map_locked(mm, vma, 0);
+	error = map_locked(mm, &vma, next, 0);
+	if (vma)
+		vma_free(vma);
+	return !error;
 }
 
 long mm_set_brk(struct mm *mm, u64 addr)

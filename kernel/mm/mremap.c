@@ -49,7 +49,6 @@ static bool grow_in_place(struct mm *mm, struct vma *vma, u64 addr, u64 len, u64
 	    !vma_range_free(mm, vma->end, end))
 		return false;
 	set_length(vma, end - vma->start);
-	vma_tree_update(&mm->areas, vma->next);
 	profile_area_changed(&mm->profile, vma);
 	vma_merge_range(mm, addr, end);
 	return true;
@@ -69,15 +68,16 @@ static void move_area(struct mm *mm, struct vma *vma, struct vma *moved, u64 new
 	if (moved->file)
 		file_get(moved->file);
 	vma_remove(mm, vma);
-	vma_insert(mm, moved);
+	if (!vma_insert(mm, moved, vma_find_from(mm, to)))
+		vma_free(moved);
 }
 
 static long move_part(struct mm *mm, u64 addr, u64 len, u64 new_len, u32 flags, u64 new_addr)
 {
-	struct vma *moved;
+	struct vma *moved, *next;
 	long to;
 
-	to = mm_choose_place(mm, new_addr, new_len, flags & MREMAP_FIXED ? MAP_FIXED : 0);
+	to = mm_choose_place(mm, new_addr, new_len, flags & MREMAP_FIXED ? MAP_FIXED : 0, &next);
 	if (to < 0)
 		return to;
 	if (mm->nr_vmas + MAX_NEW_AREAS >= MM_MAX_AREAS)

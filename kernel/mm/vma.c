@@ -197,10 +197,10 @@ static void cut_vma(struct mm *mm, struct vma *vma, u64 start, u64 end)
 	if (vma->start < start) {
 		BUG_ON(vma->end > end);
 		set_end(vma, start);
-		vma_tree_update(&mm->areas, vma->next);
+		vma_tree_raise_gap(vma->next);
 	} else {
 		set_start(vma, end);
-		vma_tree_update(&mm->areas, vma);
+		vma_tree_raise_gap(vma);
 	}
 }
 
@@ -245,44 +245,48 @@ static bool can_merge(const struct vma *a, const struct vma *b)
 	       !b->file;
 }
 
-/* Merges equal neighbours that meet between the end of this area and end. */
-static void merge_up_to(struct mm *mm, struct vma *vma, u64 end)
+/* Merges an area with the next one, which is equal and begins at its end. */
+static void merge_with_next(struct mm *mm, struct vma *vma)
 {
-	while (vma && vma->next && vma->end <= end) {
-		struct vma *upper = vma->next;
+	struct vma *upper = vma->next;
 
-		if (!can_merge(vma, upper)) {
-			vma = upper;
-			continue;
-		}
-		/*
-		 * The upper area becomes empty before it is removed, so that no hole changes its
-		 * size. Nobody else sees that, because mm->lock is held.
-		 */
-		vma->end = upper->start = upper->end;
-		vma_remove(mm, upper);
-	}
+	/*
+	 * The upper area becomes empty before it is removed, so that no hole changes its size.
+	 * Nobody else sees that, because mm->lock is held.
+	 */
+	vma->end = upper->start = upper->end;
+	vma_remove(mm, upper);
 }
 
 void vma_merge_range(struct mm *mm, u64 start, u64 end)
 {
-	merge_up_to(mm, vma_find_from(mm, start - 1), end);
+	struct vma *vma = vma_find_from(mm, start - 1);
+
+	while (vma && vma->next && vma->end <= end) {
+		if (can_merge(vma, vma->next))
+			merge_with_next(mm, vma);
+		else
+			vma = vma->next;
+	}
 }
 
-void vma_insert(struct mm *mm, struct vma *vma)
+bool vma_insert(struct mm *mm, struct vma *vma, struct vma *next)
 {
-	struct vma *next = vma_find_from(mm, vma->start);
 	struct vma *prev = next ? next->prev : mm->areas.last;
 
 	DEBUG_ASSERT(vma_range_free(mm, vma->start, vma->end));
+	DEBUG_ASSERT(next == vma_find_from(mm, vma->start));
 	profile_area_changed(&mm->profile, vma);
+	if (prev && can_merge(prev, vma)) {
+		prev->end = vma->end;
+		if (next && can_merge(prev, next))
+			merge_with_next(mm, prev);
+		return false;
+	}
 	if (next && can_merge(vma, next)) {
 		next->start = vma->start;
-		vma_tree_update(&mm->areas, next);
-		vma_free(vma);
-		vma = next;
-	} else {
-		link_vma(mm, vma, prev);
+		return false;
 	}
-	merge_up_to(mm, prev, vma->start);
+	link_vma(mm, vma, prev);
+	return true;
 }

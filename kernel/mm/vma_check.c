@@ -42,7 +42,7 @@ static bool area_is_sound(const struct vma_tree *tree, const struct vma *vma, u6
 	return (vma->parent ? vma->parent->child[0] == vma || vma->parent->child[1] == vma :
 			      tree->root == vma) &&
 	       vma->height == 1 + max(height[0], height[1]) && height[0] - height[1] <= 1 &&
-	       height[1] - height[0] <= 1 && vma->max_gap == max_gap &&
+	       height[1] - height[0] <= 1 && vma->max_gap >= max_gap &&
 	       next_in_tree(vma) == vma->next;
 }
 

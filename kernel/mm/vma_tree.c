@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * An AVL tree: the heights of two siblings differ by at most one, so no path is longer than 1.44
- * times the logarithm of the number of areas. Each area stores the largest hole directly below any
- * area of its subtree, so the search for a free place enters only subtrees that have one. After a
- * change, heights and holes are updated on the way up, until they no longer differ.
+ * times the logarithm of the number of areas. After a change, heights are updated on the way up,
+ * until they no longer differ.
+ *
+ * Each area stores a bound: no hole directly below an area of its subtree is larger. The search for
+ * a free place enters only subtrees whose bound is large enough. A hole that grows raises bounds. A
+ * hole that shrinks leaves them as they are: the search lowers those that have misled it. So a
+ * program that maps and unmaps memory again and again changes no bounds. A bound misleads only one
+ * search before it is lowered, so the time of a search is logarithmic on average.
  *
  * Areas are also in a list. A new area becomes a leaf, below the area before it or the area after
  * it, so it needs no search from the root.
@@ -12,6 +17,8 @@
 #include "vma_tree.h"
 
 #include <lego/kernel.h>
+
+#define NR_LAST 4 /* areas to look at before a search: few are above mmap_base */
 
 static u64 gap_below(const struct vma *vma)
 {
@@ -28,14 +35,20 @@ static int height_of(const struct vma *vma)
 	return vma ? vma->height : 0;
 }
 
-/* Updates the summary of an area. Returns how much higher the side of greater addresses is. */
-static int set_summary(struct vma *vma)
+/* Updates the height of an area. Returns how much higher the side of greater addresses is. */
+static int set_height(struct vma *vma)
 {
-	const struct vma *lower = vma->child[0], *upper = vma->child[1];
+	int lower = height_of(vma->child[0]), upper = height_of(vma->child[1]);
 
-	vma->height = 1 + max(height_of(lower), height_of(upper));
-	vma->max_gap = max(gap_below(vma), max(max_gap_of(lower), max_gap_of(upper)));
-	return height_of(upper) - height_of(lower);
+	vma->height = 1 + max(lower, upper);
+	return upper - lower;
+}
+
+/* Lowers the bound of an area as far as those of its children allow. */
+static void set_max_gap(struct vma *vma)
+{
+	vma->max_gap =
+		max(gap_below(vma), max(max_gap_of(vma->child[0]), max_gap_of(vma->child[1])));
 }
 
 /* Replaces old by new, or by nothing, below its parent. */
@@ -66,8 +79,10 @@ static struct vma *rotate_subtree(struct vma_tree *tree, struct vma *vma, int si
 	replace(tree, vma, child);
 	set_child(vma, side, child->child[!side]);
 	set_child(child, !side, vma);
-	set_summary(vma);
-	set_summary(child);
+	child->max_gap = vma->max_gap; /* the subtree has the same areas */
+	set_max_gap(vma);
+	set_height(vma);
+	set_height(child);
 	return child;
 }
 
@@ -81,38 +96,53 @@ static struct vma *balance(struct vma_tree *tree, struct vma *vma, int side)
 	return rotate_subtree(tree, vma, side);
 }
 
-void vma_tree_update(struct vma_tree *tree, struct vma *vma)
+/* Updates heights from an area upwards. */
+static void rebalance(struct vma_tree *tree, struct vma *vma)
 {
 	for (; vma; vma = vma->parent) {
-		u64 max_gap = vma->max_gap;
 		u16 height = vma->height;
-		int slope = set_summary(vma);
+		int slope = set_height(vma);
 
 		if (slope < -1 || slope > 1)
 			vma = balance(tree, vma, slope > 0);
-		if (vma->max_gap == max_gap && vma->height == height)
+		if (vma->height == height)
 			return;
 	}
 }
 
-/*
- * Returns the last area of a subtree with such a hole directly below it. The caller knows that
- * there is one.
- */
-static const struct vma *last_in_subtree(const struct vma *vma, u64 bytes)
+void vma_tree_raise_gap(struct vma *vma)
 {
-	for (;;) {
-		if (max_gap_of(vma->child[1]) >= bytes)
+	u64 gap = vma ? gap_below(vma) : 0;
+
+	for (; vma && vma->max_gap < gap; vma = vma->parent)
+		vma->max_gap = gap;
+}
+
+/*
+ * Returns the last area of a subtree with such a hole directly below it, or NULL. Lowers the bounds
+ * that were too high.
+ */
+static struct vma *last_in_subtree(struct vma *root, u64 bytes)
+{
+	struct vma *vma = root;
+
+	while (root->max_gap >= bytes) {
+		if (max_gap_of(vma->child[1]) >= bytes) {
 			vma = vma->child[1];
-		else if (gap_below(vma) >= bytes)
+		} else if (gap_below(vma) >= bytes) {
 			return vma;
-		else
+		} else if (max_gap_of(vma->child[0]) >= bytes) {
 			vma = vma->child[0];
+		} else {
+			set_max_gap(vma);
+			vma = vma->parent; /* looks at its other candidates */
+		}
 	}
+	return NULL;
 }
 
 /* Returns the last area up to this one with such a hole directly below it, or NULL. */
-static const struct vma *last_with_gap(const struct vma *vma, u64 bytes)
+static struct vma *last_with_gap(struct vma *vma, u64 bytes)
 {
 	bool looked_at =
 		false; /* vma and its greater side have been searched, or come after the first */
@@ -120,27 +150,47 @@ static const struct vma *last_with_gap(const struct vma *vma, u64 bytes)
 	for (; vma; vma = vma->parent) {
 		const struct vma *parent = vma->parent;
 
-		if (!looked_at && gap_below(vma) >= bytes)
-			return vma;
-		if (!looked_at && max_gap_of(vma->child[0]) >= bytes)
-			return last_in_subtree(vma->child[0], bytes);
+		if (!looked_at) {
+			struct vma *lower = vma->child[0];
+
+			if (gap_below(vma) >= bytes)
+				return vma;
+			lower = lower ? last_in_subtree(lower, bytes) : NULL;
+			if (lower)
+				return lower;
+		}
 		looked_at = parent && parent->child[0] == vma;
 	}
 	return NULL;
 }
 
-u64 vma_tree_place(const struct vma_tree *tree, u64 end, u64 bytes)
+/* Returns the first area that ends at or after end, or NULL: usually one of the last. */
+static struct vma *area_above(const struct vma_tree *tree, u64 end)
 {
-	const struct vma *above = vma_tree_find(tree, end - 1);
-	const struct vma *below = above ? above->prev : tree->last;
+	struct vma *above = NULL, *vma = tree->last;
 
+	for (int i = 0; i < NR_LAST; i++) {
+		if (!vma || vma->end < end)
+			return above;
+		above = vma;
+		vma = vma->prev;
+	}
+	return vma_tree_find(tree, end - 1);
+}
+
+u64 vma_tree_place(struct vma_tree *tree, u64 end, u64 bytes, struct vma **next)
+{
+	struct vma *above = area_above(tree, end);
+	struct vma *below = above ? above->prev : tree->last;
+
+	*next = above;
 	/* The area above may begin below end. */
 	if (above)
 		end = min(end, above->start);
 	if ((below ? below->end : MM_MIN_ADDR) + bytes <= end)
 		return end - bytes;
-	below = last_with_gap(below, bytes);
-	return below ? below->start - bytes : 0;
+	*next = last_with_gap(below, bytes);
+	return *next ? (*next)->start - bytes : 0;
 }
 
 static void list_put(struct vma_tree *tree, struct vma *prev, struct vma *next)
@@ -156,15 +206,16 @@ void vma_tree_add(struct vma_tree *tree, struct vma *vma, struct vma *prev)
 	list_put(tree, prev, vma);
 	list_put(tree, vma, next);
 	vma->child[0] = vma->child[1] = vma->parent = NULL;
-	vma->height = 0;
+	vma->height = 1;
+	vma->max_gap = 0;
 	if (prev && !prev->child[1])
 		set_child(prev, 1, vma);
 	else if (next)
 		set_child(next, 0, vma);
 	else
 		tree->root = vma;
-	vma_tree_update(tree, vma);
-	vma_tree_update(tree, next);
+	vma_tree_raise_gap(vma);
+	rebalance(tree, vma->parent);
 }
 
 void vma_tree_append(struct vma_tree *tree, struct vma *vma)
@@ -185,7 +236,8 @@ static struct vma *build_subtree(struct vma **next, unsigned int nr)
 	*next = vma->next;
 	set_child(vma, 0, left);
 	set_child(vma, 1, build_subtree(next, nr - nr / 2 - 1));
-	set_summary(vma);
+	set_height(vma);
+	set_max_gap(vma);
 	return vma;
 }
 
@@ -215,6 +267,6 @@ void vma_tree_remove(struct vma_tree *tree, struct vma *vma)
 	} else {
 		replace(tree, vma, vma->child[0] ?: vma->child[1]);
 	}
-	vma_tree_update(tree, changed);
-	vma_tree_update(tree, next);
+	vma_tree_raise_gap(next); /* first: rebalance() requires that bounds are right */
+	rebalance(tree, changed);
 }

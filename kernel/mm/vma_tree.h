@@ -5,7 +5,7 @@
 /*
  * A tree of areas by address, which do not overlap. The caller holds mm->lock, for writing if areas
  * change, and owns the areas: nothing is allocated here. The time of each call grows with the
- * logarithm of their number.
+ * logarithm of their number, that of vma_tree_place() on average.
  */
 
 #include <lego/vma.h>
@@ -28,8 +28,11 @@ static inline struct vma *vma_tree_find(const struct vma_tree *tree, u64 addr)
 	return found;
 }
 
-/* Returns the highest free place of that size that ends at or below end; 0: there is none. */
-u64 vma_tree_place(const struct vma_tree *tree, u64 end, u64 bytes);
+/*
+ * Returns the highest free place of that size that ends at or below end, and sets *next to the area
+ * after it (NULL: it is the last); 0: there is none. The caller holds the lock for writing.
+ */
+u64 vma_tree_place(struct vma_tree *tree, u64 end, u64 bytes, struct vma **next);
 
 /* Adds an area directly after prev; NULL: before all others. */
 void vma_tree_add(struct vma_tree *tree, struct vma *vma, struct vma *prev);
@@ -43,14 +46,12 @@ void vma_tree_build(struct vma_tree *tree, unsigned int nr);
 
 void vma_tree_remove(struct vma_tree *tree, struct vma *vma);
 
-/*
- * Must be called after a change of an area's start, or of the end of the area before it. NULL: no
- * area.
- */
-void vma_tree_update(struct vma_tree *tree, struct vma *vma);
+/* Must be called after the hole below an area has grown. NULL: no area. */
+void vma_tree_raise_gap(struct vma *vma);
 
 /*
- * For assertions. Returns true if links, order, heights, holes and the number of areas are right.
+ * For assertions. Returns true if links, order, heights, bounds of holes and the number of areas
+ * are right.
  */
 bool vma_tree_is_sound(const struct vma_tree *tree, unsigned int nr);
 

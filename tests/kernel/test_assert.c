@@ -72,7 +72,7 @@ SELFTEST(assert, areas_that_overlap)
 			     .flags = MAP_PRIVATE };
 	assert_set_trap(true);
 	rw_mutex_lock_write(&mm->lock);
-	vma_insert(mm, vma);
+	vma_insert(mm, vma, vma_find_from(mm, vma->start));
 	rw_mutex_unlock_write(&mm->lock);
 	EXPECT_ASSERTION("vma_insert: vma_range_free(mm, vma->start, vma->end)");
 	mm_put(mm);
