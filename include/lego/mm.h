@@ -76,8 +76,8 @@ struct mm {
 
 	/*
 	 * Read: areas and brk do not change; pages are mapped, and those of areas discarded, with
-	 * pt_lock; munmap() unmaps pages that are in no area any more. Write: areas may change, and
-	 * pages are moved.
+	 * pt_lock; munmap(), brk() and mremap() unmap pages that are in no area any more. Write:
+	 * areas may change, and pages are moved.
 	 */
 	struct rw_mutex lock;
 	struct vma_tree areas;

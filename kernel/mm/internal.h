@@ -188,6 +188,14 @@ long mm_choose_place(struct mm *mm, u64 addr, u64 len, u32 flags, struct vma **n
 int mm_unmap_locked(struct mm *mm, u64 start, u64 end);
 
 /*
+ * The same in two steps, for callers that need the lock no longer: the first removes the areas, the
+ * second makes the caller a reader, unmaps and frees their pages, and unlocks. removed->first may
+ * be NULL.
+ */
+int mm_remove_areas(struct mm *mm, u64 start, u64 end, struct vma_removed *removed);
+void mm_unlock_write_and_unmap(struct mm *mm, struct vma_removed *removed);
+
+/*
  * Returns true if this much private writable memory is more than the machine has. There is no other
  * limit, because most programs use a small part of the memory that they map.
  */

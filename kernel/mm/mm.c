@@ -206,8 +206,7 @@ long mm_choose_place(struct mm *mm, u64 addr, u64 len, u32 flags, struct vma **n
 	return addr ? (long)addr : -ENOMEM;
 }
 
-/* Removes the areas in [start, end). Returns 0, or -ENOMEM with nothing changed. */
-static int remove_areas(struct mm *mm, u64 start, u64 end, struct vma_removed *removed)
+int mm_remove_areas(struct mm *mm, u64 start, u64 end, struct vma_removed *removed)
 {
 	struct vma *first = vma_find_from(mm, start);
 	int error;
@@ -225,11 +224,24 @@ static int remove_areas(struct mm *mm, u64 start, u64 end, struct vma_removed *r
 int mm_unmap_locked(struct mm *mm, u64 start, u64 end)
 {
 	struct vma_removed removed;
-	int error = remove_areas(mm, start, end, &removed);
+	int error = mm_remove_areas(mm, start, end, &removed);
 
 	pages_unmap_areas(mm, removed.first);
 	vma_free_removed(&removed);
 	return error;
+}
+
+void mm_unlock_write_and_unmap(struct mm *mm, struct vma_removed *removed)
+{
+	if (!removed->first) {
+		rw_mutex_unlock_write(&mm->lock);
+		return;
+	}
+	/* No page fault can map pages there, and no other call can map areas. */
+	rw_mutex_downgrade(&mm->lock);
+	pages_unmap_areas(mm, removed->first);
+	rw_mutex_unlock_read(&mm->lock);
+	vma_free_removed(removed);
 }
 
 /*
@@ -371,12 +383,8 @@ long mm_unmap(struct mm *mm, u64 addr, u64 len)
 	error = rw_mutex_lock_write_killable(&mm->lock);
 	if (error)
 		return error;
-	error = remove_areas(mm, addr, addr + len, &removed);
-	/* No page fault can map pages in the range, and no other call can map areas there. */
-	rw_mutex_downgrade(&mm->lock);
-	pages_unmap_areas(mm, removed.first);
-	rw_mutex_unlock_read(&mm->lock);
-	vma_free_removed(&removed);
+	error = mm_remove_areas(mm, addr, addr + len, &removed);
+	mm_unlock_write_and_unmap(mm, &removed);
 	return error;
 }
 
@@ -438,7 +446,7 @@ out_unlock:
 	return error;
 }
 
-static bool set_brk(struct mm *mm, u64 addr)
+static bool set_brk(struct mm *mm, u64 addr, struct vma_removed *removed)
 {
 	u64 old_end = ALIGN_UP(mm->brk, PAGE_SIZE), end = ALIGN_UP(addr, PAGE_SIZE);
 	struct vma *vma, *next;
@@ -446,7 +454,7 @@ static bool set_brk(struct mm *mm, u64 addr)
 
 	ASSERT_MM_HELD_WRITE(mm);
 	if (end <= old_end)
-		return end == old_end || !mm_unmap_locked(mm, end, old_end);
+		return end == old_end || !mm_remove_areas(mm, end, old_end, removed);
 	if (!is_free(mm, old_end, end - old_end, &next) ||
 	    !mm_fits(mm, old_end, end, end - old_end, PROT_WRITE, MAP_PRIVATE) ||
 	    mm_too_large(end - mm->brk_start, PROT_WRITE, MAP_PRIVATE))
@@ -464,12 +472,14 @@ static bool set_brk(struct mm *mm, u64 addr)
 
 long mm_set_brk(struct mm *mm, u64 addr)
 {
+	struct vma_removed removed;
 	long brk;
 
+	removed.first = NULL;
 	rw_mutex_lock_write(&mm->lock);
-	if (addr >= mm->brk_start && addr <= TASK_SIZE && set_brk(mm, addr))
+	if (addr >= mm->brk_start && addr <= TASK_SIZE && set_brk(mm, addr, &removed))
 		mm->brk = addr;
 	brk = mm->brk;
-	rw_mutex_unlock_write(&mm->lock);
+	mm_unlock_write_and_unmap(mm, &removed);
 	return brk;
 }

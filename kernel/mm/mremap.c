@@ -92,6 +92,19 @@ static long move_part(struct mm *mm, u64 addr, u64 len, u64 new_len, u32 flags, 
 	return to;
 }
 
+/* Cuts the end off. What is behind it may be other areas, or nothing. */
+static long shrink_locked(struct mm *mm, u64 addr, u64 len, u64 new_len,
+			  struct vma_removed *removed)
+{
+	int error = 0;
+
+	if (!vma_find(mm, addr))
+		return -EFAULT;
+	if (new_len < len)
+		error = mm_remove_areas(mm, addr + new_len, addr + len, removed);
+	return error ?: addr;
+}
+
 static long move_locked(struct mm *mm, u64 addr, u64 len, u64 new_len, u32 flags, u64 new_addr)
 {
 	struct vma *vma;
@@ -106,14 +119,10 @@ static long move_locked(struct mm *mm, u64 addr, u64 len, u64 new_len, u32 flags
 		if (error)
 			return error;
 	}
-	if (new_len <= len) {
-		if (new_len < len) {
-			error = mm_unmap_locked(mm, addr + new_len, addr + len);
-			if (error)
-				return error;
-		}
-		if (!(flags & MREMAP_FIXED))
-			return addr;
+	if (new_len < len) {
+		error = mm_unmap_locked(mm, addr + new_len, addr + len);
+		if (error)
+			return error;
 		len = new_len;
 	}
 	error = find_part(mm, addr, len, &vma);
@@ -132,6 +141,7 @@ static long move_locked(struct mm *mm, u64 addr, u64 len, u64 new_len, u32 flags
 /* A len of 0, which maps a shared area a second time, is not supported. */
 long mm_move(struct mm *mm, u64 addr, u64 len, u64 new_len, u32 flags, u64 new_addr)
 {
+	struct vma_removed removed;
 	long place;
 
 	if (flags & ~(MREMAP_MAYMOVE | MREMAP_FIXED) || addr % PAGE_SIZE || len > TASK_SIZE ||
@@ -152,8 +162,12 @@ long mm_move(struct mm *mm, u64 addr, u64 len, u64 new_len, u32 flags, u64 new_a
 	place = rw_mutex_lock_write_killable(&mm->lock);
 	if (place)
 		return place;
-	place = move_locked(mm, addr, len, new_len, flags, new_addr);
-	rw_mutex_unlock_write(&mm->lock);
+	removed.first = NULL;
+	if (new_len <= len && !(flags & MREMAP_FIXED))
+		place = shrink_locked(mm, addr, len, new_len, &removed);
+	else
+		place = move_locked(mm, addr, len, new_len, flags, new_addr);
+	mm_unlock_write_and_unmap(mm, &removed);
 	return place;
 }
 

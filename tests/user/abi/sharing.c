@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <setjmp.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -525,7 +526,10 @@ static void test_discarding(void)
 	close(fd);
 }
 
-/* Maps pages where others have just unmapped theirs, and unmaps them in up to three parts. */
+/*
+ * Maps pages where others have just unmapped theirs, and unmaps them in up to three parts, the last
+ * by mremap() every other time.
+ */
 static void *map_and_unmap(void *number)
 {
 	char own = (char)('a' + (long)number);
@@ -546,11 +550,49 @@ static void *map_and_unmap(void *number)
 		nr_wrong += end < nr && at[end * PAGE] != own;
 		if (first)
 			munmap((void *)at, first * PAGE);
-		if (end < nr)
+		if (end + 1 < nr && i % 2) {
+			void *rest = (void *)(at + end * PAGE);
+
+			nr_wrong += mremap(rest, (nr - end) * PAGE, PAGE, 0) != rest;
+			munmap(rest, PAGE);
+		} else if (end < nr) {
 			munmap((void *)(at + end * PAGE), (nr - end) * PAGE);
+		}
 	}
 	CHECK(nr_wrong == 0);
 	return NULL;
+}
+
+enum way {
+	BY_MUNMAP,
+	BY_MREMAP,
+	BY_BRK,
+	NR_WAYS
+};
+
+static char *map_page(enum way way)
+{
+	switch (way) {
+	case BY_MREMAP:
+		return map_private(2) + PAGE;
+	case BY_BRK:
+		return sbrk(PAGE);
+	default:
+		return map_private(1);
+	}
+}
+
+static bool unmap_page(enum way way, char *page)
+{
+	switch (way) {
+	case BY_MREMAP:
+		return mremap(page - PAGE, 2 * PAGE, PAGE, 0) == page - PAGE &&
+		       !munmap(page - PAGE, PAGE);
+	case BY_BRK:
+		return sbrk(-PAGE) == page + PAGE;
+	default:
+		return !munmap(page, PAGE);
+	}
 }
 
 /* One thread maps a page, mostly where the last one was. All read it, and another one unmaps it. */
@@ -559,18 +601,20 @@ static void *unmap_and_agree(void *number)
 	int nr_met = 0, nr_wrong = 0;
 	long own = (long)number;
 
-	for (int i = 0; i < NR_ROUNDS; i++) {
+	for (int i = 0; i < NR_WAYS * NR_ROUNDS; i++) {
+		enum way way = i / NR_ROUNDS;
 		char byte = (char)(1 + i % 100);
 
 		if (own == i % NR_SPINNERS) {
-			target = map_private(1);
+			target = map_page(way);
+			nr_wrong += *target;
 			*target = byte;
 		}
 		meet(&nr_met);
 		nr_wrong += *(volatile char *)target != byte;
 		meet(&nr_met);
 		if (own == i / 2 % NR_SPINNERS)
-			nr_wrong += munmap(target, PAGE) != 0;
+			nr_wrong += !unmap_page(way, target);
 		meet(&nr_met);
 	}
 	CHECK(nr_wrong == 0);
