@@ -1,32 +1,124 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef LEGO_AVL_H
-#define LEGO_AVL_H
-
 /*
- * Balanced trees (AVL: the heights of two siblings differ by at most one). Nodes are members of
- * what they order; the caller searches for the place of a new one, holds a lock, and owns the
- * memory. The time of each call grows with the logarithm of the number of nodes.
+ * Balanced trees (AVL: the heights of two siblings differ by at most one, so no path is longer than
+ * 1.44 times the logarithm of the number of nodes). A source file defines AVL_NODE, the type of its
+ * nodes, and includes this once. The type has the members `parent`, `child[2]`, of which child[0]
+ * comes before the node, and `height`. The caller searches for the place of a new node, holds a
+ * lock, and owns the memory.
  *
- * A tree may have a summary in each node, of the node's subtree: `summarize` makes it from the node
- * and the summaries of its children. NULL: no summaries.
+ * Nodes may have a summary of their subtree. Then the caller links or unlinks a node, corrects the
+ * summaries from there up to the root, and rebalances. A rotation gives two nodes other subtrees,
+ * and calls `rotated` for their summaries: `lower` first, which has become a child of `upper`.
  */
 
-#include <lego/types.h>
+#include <lego/kernel.h>
 
-struct avl_node {
-	struct avl_node *parent, *child[2]; /* child[0] comes before the node */
-	int height;
-};
+typedef void avl_rotated_fn(AVL_NODE *lower, AVL_NODE *upper);
 
-typedef void avl_summarize_fn(struct avl_node *node);
+static inline int avl_height(const AVL_NODE *node)
+{
+	return node ? node->height : 0;
+}
 
-/* Adds a node below a parent that has no child on that side; NULL: the tree is empty. */
-void avl_insert(struct avl_node **root, struct avl_node *node, struct avl_node *parent, bool after,
-		avl_summarize_fn *summarize);
-void avl_remove(struct avl_node **root, struct avl_node *node, avl_summarize_fn *summarize);
+/* Updates a node's height. Returns how much higher the side of later nodes is. */
+static inline int avl_set_height(AVL_NODE *node)
+{
+	int before = avl_height(node->child[0]), after = avl_height(node->child[1]);
 
-/* Return the first node of a tree, and the one after a node; NULL: none. */
-struct avl_node *avl_first(struct avl_node *root);
-struct avl_node *avl_next(struct avl_node *node);
+	node->height = 1 + max(before, after);
+	return after - before;
+}
 
-#endif
+/* Replaces old by new, or by nothing, below its parent. */
+static inline void avl_replace(AVL_NODE **root, const AVL_NODE *old, AVL_NODE *new)
+{
+	AVL_NODE *parent = old->parent;
+
+	if (parent)
+		parent->child[parent->child[1] == old] = new;
+	else
+		*root = new;
+	if (new)
+		new->parent = parent;
+}
+
+static inline void avl_set_child(AVL_NODE *node, int side, AVL_NODE *child)
+{
+	node->child[side] = child;
+	if (child)
+		child->parent = node;
+}
+
+/* Puts the child on that side in the place of its parent, which becomes its child. */
+static __always_inline AVL_NODE *avl_rotate(AVL_NODE **root, AVL_NODE *node, int side,
+					    avl_rotated_fn *rotated)
+{
+	AVL_NODE *child = node->child[side];
+
+	avl_replace(root, node, child);
+	avl_set_child(node, side, child->child[!side]);
+	avl_set_child(child, !side, node);
+	avl_set_height(node);
+	avl_set_height(child);
+	if (rotated)
+		rotated(node, child);
+	return child;
+}
+
+/* Lowers the side that is too high by one. Returns the new root of the subtree. */
+static __always_inline AVL_NODE *avl_lower(AVL_NODE **root, AVL_NODE *node, int side,
+					   avl_rotated_fn *rotated)
+{
+	AVL_NODE *child = node->child[side];
+
+	if (avl_height(child->child[side]) < avl_height(child->child[!side]))
+		avl_rotate(root, child, !side, rotated);
+	return avl_rotate(root, node, side, rotated);
+}
+
+/* Updates heights from a node upwards, as long as they change. NULL: nothing to do. */
+static __always_inline void avl_rebalance(AVL_NODE **root, AVL_NODE *node, avl_rotated_fn *rotated)
+{
+	for (; node; node = node->parent) {
+		int height = node->height, slope = avl_set_height(node);
+
+		if (slope < -1 || slope > 1)
+			node = avl_lower(root, node, slope > 0, rotated);
+		if (node->height == height)
+			return;
+	}
+}
+
+/*
+ * Adds a node below a parent that has no child on that side; NULL: the tree is empty. Rebalance
+ * from the parent.
+ */
+static inline void avl_link(AVL_NODE **root, AVL_NODE *node, AVL_NODE *parent, bool after)
+{
+	node->parent = parent;
+	node->child[0] = node->child[1] = NULL;
+	node->height = 1;
+	*(parent ? &parent->child[after] : root) = node;
+}
+
+/*
+ * Removes a node. If it has two children, the next node takes its place. Returns the lowest node
+ * whose subtree has changed, or NULL. Rebalance from there.
+ */
+static inline AVL_NODE *avl_unlink(AVL_NODE **root, AVL_NODE *node, AVL_NODE *next)
+{
+	AVL_NODE *changed = node->parent;
+
+	if (!node->child[0] || !node->child[1]) {
+		avl_replace(root, node, node->child[0] ?: node->child[1]);
+		return changed;
+	}
+	/* The next one is below the node and has no child before it. */
+	changed = next->parent == node ? next : next->parent;
+	avl_replace(root, next, next->child[1]);
+	avl_replace(root, node, next);
+	avl_set_child(next, 0, node->child[0]);
+	avl_set_child(next, 1, node->child[1]);
+	next->height = node->height;
+	return changed;
+}

@@ -8,7 +8,6 @@
  * context; all may sleep.
  */
 
-#include <lego/avl.h>
 #include <lego/list.h>
 #include <lego/types.h>
 
@@ -29,10 +28,15 @@ enum lock_kind {
 	NR_LOCK_KINDS,
 };
 
+struct lock_node {
+	struct lock_node *parent, *child[2];
+	int height;
+};
+
 /* A request, or a lock that is held. */
 struct file_lock {
-	struct avl_node by_start, by_owner; /* for lock_tree.c, as is max_end */
-	u64 max_end[2];			    /* of the subtree by_start */
+	struct lock_node by_start, by_owner; /* for lock_tree.c, as is max_end */
+	u64 max_end[2];			     /* of the subtree by_start */
 	struct list_head all_node;
 	/* The file or, for a record lock of a process, its descriptor table. */
 	const void *owner;

@@ -9,14 +9,33 @@
 
 #include "lock_tree.h"
 
-static struct file_lock *lock_of(struct avl_node *by_start)
+#define AVL_NODE struct lock_node
+#include <lego/avl.h>
+
+static struct file_lock *lock_of(struct lock_node *by_start)
 {
 	return by_start ? container_of(by_start, struct file_lock, by_start) : NULL;
 }
 
-static struct file_lock *owned_of(struct avl_node *by_owner)
+static struct file_lock *owned_of(struct lock_node *by_owner)
 {
 	return by_owner ? container_of(by_owner, struct file_lock, by_owner) : NULL;
+}
+
+static struct lock_node *first_below(struct lock_node *node)
+{
+	while (node && node->child[0])
+		node = node->child[0];
+	return node;
+}
+
+static struct lock_node *next_of(struct lock_node *node)
+{
+	if (node->child[1])
+		return first_below(node->child[1]);
+	while (node->parent && node->parent->child[1] == node)
+		node = node->parent;
+	return node->parent;
 }
 
 /* Returns one more than the last byte of a lock; of one that does not exclude others, 0. */
@@ -25,7 +44,7 @@ static u64 end_of(const struct file_lock *lock, bool exclusive)
 	return exclusive && lock->type != F_WRLCK ? 0 : lock->last + 1;
 }
 
-static void summarize_ends(struct avl_node *node)
+static void set_max_ends(struct lock_node *node)
 {
 	struct file_lock *lock = lock_of(node);
 
@@ -40,6 +59,20 @@ static void summarize_ends(struct avl_node *node)
 	}
 }
 
+static void set_rotated_ends(struct lock_node *lower, struct lock_node *upper)
+{
+	set_max_ends(lower);
+	set_max_ends(upper);
+}
+
+/* Called when the subtree of a node has changed. NULL: no node is left above. */
+static void update_by_start(struct lock_tree *tree, struct lock_node *node)
+{
+	for (struct lock_node *above = node; above; above = above->parent)
+		set_max_ends(above);
+	avl_rebalance(&tree->by_start, node, set_rotated_ends);
+}
+
 /* An owner is an address; locks of one are in the order of their starts. */
 static bool is_before(const struct file_lock *lock, const void *owner, u64 start)
 {
@@ -48,26 +81,29 @@ static bool is_before(const struct file_lock *lock, const void *owner, u64 start
 
 static void add_by_start(struct lock_tree *tree, struct file_lock *lock)
 {
-	struct avl_node *parent = NULL, *node = tree->by_start;
+	struct lock_node *parent = NULL, *node = tree->by_start;
 	bool after = false;
 
 	for (; node; node = node->child[after]) {
 		parent = node;
 		after = lock_of(node)->start <= lock->start;
 	}
-	avl_insert(&tree->by_start, &lock->by_start, parent, after, summarize_ends);
+	avl_link(&tree->by_start, &lock->by_start, parent, after);
+	set_max_ends(&lock->by_start);
+	update_by_start(tree, parent);
 }
 
 static void add_by_owner(struct lock_tree *tree, struct file_lock *lock)
 {
-	struct avl_node *parent = NULL, *node = tree->by_owner;
+	struct lock_node *parent = NULL, *node = tree->by_owner;
 	bool after = false;
 
 	for (; node; node = node->child[after]) {
 		parent = node;
 		after = is_before(owned_of(node), lock->owner, lock->start);
 	}
-	avl_insert(&tree->by_owner, &lock->by_owner, parent, after, NULL);
+	avl_link(&tree->by_owner, &lock->by_owner, parent, after);
+	avl_rebalance(&tree->by_owner, parent, NULL);
 }
 
 void lock_tree_add(struct lock_tree *tree, struct file_lock *lock)
@@ -78,12 +114,14 @@ void lock_tree_add(struct lock_tree *tree, struct file_lock *lock)
 
 void lock_tree_remove(struct lock_tree *tree, struct file_lock *lock)
 {
-	avl_remove(&tree->by_start, &lock->by_start, summarize_ends);
-	avl_remove(&tree->by_owner, &lock->by_owner, NULL);
+	struct lock_node *start = &lock->by_start, *owner = &lock->by_owner;
+
+	update_by_start(tree, avl_unlink(&tree->by_start, start, next_of(start)));
+	avl_rebalance(&tree->by_owner, avl_unlink(&tree->by_owner, owner, next_of(owner)), NULL);
 }
 
 /* Whether a subtree has a lock, or one that excludes others, that ends behind a byte. */
-static bool reaches(struct avl_node *node, u64 byte, bool exclusive)
+static bool reaches(struct lock_node *node, u64 byte, bool exclusive)
 {
 	return node && lock_of(node)->max_end[exclusive] > byte;
 }
@@ -93,8 +131,8 @@ static bool reaches(struct avl_node *node, u64 byte, bool exclusive)
  * request. If a lock on the lower side ends behind the start of the range, the first is there, or
  * that lock begins behind the range, as do all that come after it.
  */
-static struct avl_node *first_in_subtree(struct avl_node *node, const struct file_lock *request,
-					 bool exclusive)
+static struct lock_node *first_in_subtree(struct lock_node *node, const struct file_lock *request,
+					  bool exclusive)
 {
 	while (reaches(node, request->start, exclusive)) {
 		struct file_lock *lock = lock_of(node);
@@ -113,11 +151,11 @@ static struct avl_node *first_in_subtree(struct avl_node *node, const struct fil
 }
 
 /* Returns the next such lock of the tree after a node. */
-static struct avl_node *next_in_range(struct avl_node *node, const struct file_lock *request,
-				      bool exclusive)
+static struct lock_node *next_in_range(struct lock_node *node, const struct file_lock *request,
+				       bool exclusive)
 {
 	for (;;) {
-		struct avl_node *below = node->child[1];
+		struct lock_node *below = node->child[1];
 
 		if (reaches(below, request->start, exclusive))
 			return first_in_subtree(below, request, exclusive);
@@ -134,7 +172,7 @@ static struct avl_node *next_in_range(struct avl_node *node, const struct file_l
 struct file_lock *lock_tree_conflict(const struct lock_tree *tree, const struct file_lock *request)
 {
 	bool exclusive = request->type == F_RDLCK;
-	struct avl_node *node;
+	struct lock_node *node;
 
 	if (request->type == F_UNLCK)
 		return NULL;
@@ -146,7 +184,7 @@ struct file_lock *lock_tree_conflict(const struct lock_tree *tree, const struct 
 
 struct file_lock *lock_tree_owned(const struct lock_tree *tree, const void *owner, u64 byte)
 {
-	struct avl_node *node = tree->by_owner, *found = NULL;
+	struct lock_node *node = tree->by_owner, *found = NULL;
 
 	while (node) {
 		const struct file_lock *lock = owned_of(node);
@@ -162,17 +200,17 @@ struct file_lock *lock_tree_owned(const struct lock_tree *tree, const void *owne
 
 struct file_lock *lock_tree_next_owned(struct file_lock *lock)
 {
-	struct file_lock *next = owned_of(avl_next(&lock->by_owner));
+	struct file_lock *next = owned_of(next_of(&lock->by_owner));
 
 	return next && next->owner == lock->owner ? next : NULL;
 }
 
 struct file_lock *lock_tree_next(struct file_lock *lock)
 {
-	return lock_of(avl_next(&lock->by_start));
+	return lock_of(next_of(&lock->by_start));
 }
 
 struct file_lock *lock_tree_first(const struct lock_tree *tree)
 {
-	return lock_of(avl_first(tree->by_start));
+	return lock_of(first_below(tree->by_start));
 }

@@ -13,7 +13,7 @@
 
 /* All zero: empty. */
 struct lock_tree {
-	struct avl_node *by_start, *by_owner;
+	struct lock_node *by_start, *by_owner;
 };
 
 void lock_tree_add(struct lock_tree *tree, struct file_lock *lock);

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * An AVL tree: the heights of two siblings differ by at most one, so no path is longer than 1.44
- * times the logarithm of the number of areas. After a change, heights are updated on the way up,
- * until they no longer differ.
- *
- * Each area stores a bound: no hole directly below an area of its subtree is larger. The search for
- * a free place enters only subtrees whose bound is large enough. A hole that grows raises bounds. A
- * hole that shrinks leaves them as they are: the search lowers those that have misled it. So a
- * program that maps and unmaps memory again and again changes no bounds. A bound misleads only one
- * search before it is lowered, so the time of a search is logarithmic on average.
+ * A balanced tree (<lego/avl.h>). Each area stores a bound: no hole directly below an area of its
+ * subtree is larger. The search for a free place enters only subtrees whose bound is large enough.
+ * A hole that grows raises bounds. A hole that shrinks leaves them as they are: the search lowers
+ * those that have misled it. So a program that maps and unmaps memory again and again changes no
+ * bounds. A bound misleads only one search before it is lowered, so the time of a search is
+ * logarithmic on average.
  *
  * Areas are also in a list. A new area becomes a leaf, below the area before it or the area after
  * it, so it needs no search from the root.
@@ -16,7 +13,8 @@
 
 #include "vma_tree.h"
 
-#include <lego/kernel.h>
+#define AVL_NODE struct vma
+#include <lego/avl.h>
 
 #define NR_LAST 4 /* areas to look at before a search: few are above mmap_base */
 
@@ -30,20 +28,6 @@ static u64 max_gap_of(const struct vma *vma)
 	return vma ? vma->max_gap : 0;
 }
 
-static int height_of(const struct vma *vma)
-{
-	return vma ? vma->height : 0;
-}
-
-/* Updates the height of an area. Returns how much higher the side of greater addresses is. */
-static int set_height(struct vma *vma)
-{
-	int lower = height_of(vma->child[0]), upper = height_of(vma->child[1]);
-
-	vma->height = 1 + max(lower, upper);
-	return upper - lower;
-}
-
 /* Lowers the bound of an area as far as those of its children allow. */
 static void set_max_gap(struct vma *vma)
 {
@@ -51,63 +35,11 @@ static void set_max_gap(struct vma *vma)
 		max(gap_below(vma), max(max_gap_of(vma->child[0]), max_gap_of(vma->child[1])));
 }
 
-/* Replaces old by new, or by nothing, below its parent. */
-static void replace(struct vma_tree *tree, const struct vma *old, struct vma *new)
+/* After a rotation, the upper area has the same areas below it as the other one had before. */
+static void set_rotated_gaps(struct vma *lower, struct vma *upper)
 {
-	struct vma *parent = old->parent;
-
-	if (parent)
-		parent->child[parent->child[1] == old] = new;
-	else
-		tree->root = new;
-	if (new)
-		new->parent = parent;
-}
-
-static void set_child(struct vma *vma, int side, struct vma *child)
-{
-	vma->child[side] = child;
-	if (child)
-		child->parent = vma;
-}
-
-/* Rotates: puts the child on that side in the place of its parent, which becomes its child. */
-static struct vma *rotate_subtree(struct vma_tree *tree, struct vma *vma, int side)
-{
-	struct vma *child = vma->child[side];
-
-	replace(tree, vma, child);
-	set_child(vma, side, child->child[!side]);
-	set_child(child, !side, vma);
-	child->max_gap = vma->max_gap; /* the subtree has the same areas */
-	set_max_gap(vma);
-	set_height(vma);
-	set_height(child);
-	return child;
-}
-
-/* Lowers the side that is too high by one. Returns the new root of the subtree. */
-static struct vma *balance(struct vma_tree *tree, struct vma *vma, int side)
-{
-	struct vma *child = vma->child[side];
-
-	if (height_of(child->child[side]) < height_of(child->child[!side]))
-		rotate_subtree(tree, child, !side);
-	return rotate_subtree(tree, vma, side);
-}
-
-/* Updates heights from an area upwards. */
-static void rebalance(struct vma_tree *tree, struct vma *vma)
-{
-	for (; vma; vma = vma->parent) {
-		u16 height = vma->height;
-		int slope = set_height(vma);
-
-		if (slope < -1 || slope > 1)
-			vma = balance(tree, vma, slope > 0);
-		if (vma->height == height)
-			return;
-	}
+	upper->max_gap = lower->max_gap;
+	set_max_gap(lower);
 }
 
 void vma_tree_raise_gap(struct vma *vma)
@@ -205,17 +137,13 @@ void vma_tree_add(struct vma_tree *tree, struct vma *vma, struct vma *prev)
 
 	list_put(tree, prev, vma);
 	list_put(tree, vma, next);
-	vma->child[0] = vma->child[1] = vma->parent = NULL;
-	vma->height = 1;
 	vma->max_gap = 0;
 	if (prev && !prev->child[1])
-		set_child(prev, 1, vma);
-	else if (next)
-		set_child(next, 0, vma);
+		avl_link(&tree->root, vma, prev, true);
 	else
-		tree->root = vma;
+		avl_link(&tree->root, vma, next, false);
 	vma_tree_raise_gap(vma);
-	rebalance(tree, vma->parent);
+	avl_rebalance(&tree->root, vma->parent, set_rotated_gaps);
 }
 
 void vma_tree_append(struct vma_tree *tree, struct vma *vma)
@@ -234,9 +162,9 @@ static struct vma *build_subtree(struct vma **next, unsigned int nr)
 	left = build_subtree(next, nr / 2); /* as deep as the tree: at most 32 calls */
 	vma = *next;
 	*next = vma->next;
-	set_child(vma, 0, left);
-	set_child(vma, 1, build_subtree(next, nr - nr / 2 - 1));
-	set_height(vma);
+	avl_set_child(vma, 0, left);
+	avl_set_child(vma, 1, build_subtree(next, nr - nr / 2 - 1));
+	avl_set_height(vma);
 	set_max_gap(vma);
 	return vma;
 }
@@ -252,21 +180,12 @@ void vma_tree_build(struct vma_tree *tree, unsigned int nr)
 
 void vma_tree_remove(struct vma_tree *tree, struct vma *vma)
 {
-	struct vma *next = vma->next, *changed = vma->parent;
+	struct vma *next = vma->next, *changed;
 
 	list_put(tree, vma->prev, next);
-	if (vma->child[0] && vma->child[1]) {
-		/* next is below vma and has no lesser child. It takes vma's place. */
-		changed = next->parent == vma ? next : next->parent;
-		replace(tree, next, next->child[1]);
-		replace(tree, vma, next);
-		set_child(next, 0, vma->child[0]);
-		set_child(next, 1, vma->child[1]);
-		next->height = vma->height;
-		next->max_gap = vma->max_gap;
-	} else {
-		replace(tree, vma, vma->child[0] ?: vma->child[1]);
-	}
-	vma_tree_raise_gap(next); /* first: rebalance() requires that bounds are right */
-	rebalance(tree, changed);
+	if (vma->child[0] && vma->child[1])
+		next->max_gap = vma->max_gap; /* it takes the place of vma */
+	changed = avl_unlink(&tree->root, vma, next);
+	vma_tree_raise_gap(next); /* first: rotations require that bounds are right */
+	avl_rebalance(&tree->root, changed, set_rotated_gaps);
 }
