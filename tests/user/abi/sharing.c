@@ -575,8 +575,8 @@ static char *map_page(enum way way)
 	switch (way) {
 	case BY_MREMAP:
 		return map_private(2) + PAGE;
-	case BY_BRK:
-		return sbrk(PAGE);
+	case BY_BRK: /* musl's sbrk() does nothing */
+		return (char *)syscall(SYS_brk, syscall(SYS_brk, 0) + PAGE) - PAGE;
 	default:
 		return map_private(1);
 	}
@@ -589,7 +589,7 @@ static bool unmap_page(enum way way, char *page)
 		return mremap(page - PAGE, 2 * PAGE, PAGE, 0) == page - PAGE &&
 		       !munmap(page - PAGE, PAGE);
 	case BY_BRK:
-		return sbrk(-PAGE) == page + PAGE;
+		return syscall(SYS_brk, page) == (long)page;
 	default:
 		return !munmap(page, PAGE);
 	}
