@@ -517,49 +517,12 @@ static void test_many_readers(void)
 	close(fds[1]);
 }
 
-/* A reader is killed at the time of a write. The other one gets the byte, unless the first did. */
-static void test_killed_readers(void)
-{
-	int *nr_ready =
-		mmap(NULL, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	pid_t readers[2];
-	int fds[2];
-	char byte;
-
-	CHECK(nr_ready != MAP_FAILED && !pipe(fds));
-	for (int round = 0; round < 100; round++) {
-		__atomic_store_n(nr_ready, 0, __ATOMIC_RELAXED);
-		for (int i = 0; i < 2; i++) {
-			readers[i] = fork_child();
-			if (!readers[i]) {
-				__atomic_add_fetch(nr_ready, 1, __ATOMIC_RELAXED);
-				child_exit(read(fds[0], &byte, 1) == 1 ? 0 : 2);
-			}
-			CHECK(WAIT_UNTIL(__atomic_load_n(nr_ready, __ATOMIC_RELAXED) == i + 1));
-		}
-		sleep_ms(1);
-		if (round % 2)
-			kill(readers[0], SIGKILL);
-		CHECK(write(fds[1], "1", 1) == 1);
-		if (round % 2 == 0)
-			kill(readers[0], SIGKILL);
-		CHECK(WAIT_UNTIL(available(fds[0]) == 0));
-		child_status(readers[0]);
-		CHECK(write(fds[1], "2", 1) == 1 && child_status(readers[1]) == EXITED(0));
-		if (available(fds[0]))
-			CHECK(read(fds[0], &byte, 1) == 1);
-	}
-	munmap(nr_ready, sizeof(int));
-	close(fds[0]);
-	close(fds[1]);
-}
-
 static const struct test tests[] = {
-	TEST(ends),	    TEST(flags),	  TEST(capacity),
-	TEST(pages),	    TEST(stream),	  TEST(atomic),
-	TEST(broken),	    TEST(waiters),	  TEST(close_while_reading),
-	TEST(dup),	    TEST(sendfile),	  TEST(splice),
-	TEST(many_readers), TEST(killed_readers), { 0 },
+	TEST(ends),	    TEST(flags),    TEST(capacity),
+	TEST(pages),	    TEST(stream),   TEST(atomic),
+	TEST(broken),	    TEST(waiters),  TEST(close_while_reading),
+	TEST(dup),	    TEST(sendfile), TEST(splice),
+	TEST(many_readers), { 0 },
 };
 
 int main(int argc, char **argv)

@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include <poll.h>
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
 
@@ -113,25 +114,50 @@ static void unlock_record(void)
 	CHECK(set_record(F_UNLCK, 0) && set_record(F_UNLCK, 4));
 }
 
-/* Waits for all. Some were killed, but may have ended before. Repeats the event, if any. */
-static void reap(const pid_t *pids, int first_killed, void (*event)(void))
+/* What tells that an event is left, which nobody has got; or how many events there are. */
+enum {
+	READABLE = POLLIN,
+	WRITABLE = POLLOUT,
+	MANY = 0,	   /* after the kills, until all have ended */
+	ONE_FOR_ALL = -1,  /* waiters pass it on */
+	ONE_FOR_EACH = -2, /* also for those that are killed */
+};
+
+static int is_left(short sign)
+{
+	struct pollfd one = { .fd = fds[sign == WRITABLE], .events = sign };
+
+	return poll(&one, 1, 0) != 0;
+}
+
+/*
+ * Waits for all. Some were killed, but may have got an event and ended before. So the event is
+ * repeated, but not while one is left: then somebody must have been woken for that.
+ */
+static void reap(const pid_t *pids, int first_killed, void (*event)(void), short sign)
 {
 	for (int i = 0; i < NR_WAITERS; i++) {
-		int is_killed = (i + NR_WAITERS - first_killed) % NR_WAITERS < NR_KILLED;
+		int is_killed = i >= first_killed && i < first_killed + NR_KILLED;
 		int status;
 
-		while (!waitpid(pids[i], &status, event ? WNOHANG : 0))
-			event();
+		while (!waitpid(pids[i], &status, sign < 0 ? 0 : WNOHANG)) {
+			if (!is_left(sign))
+				event();
+			sched_yield();
+		}
 		CHECK(status == EXITED(0) || (is_killed && status == SIGKILL));
 	}
 }
 
-/* nr_events of 0: the event does nothing unless a waiter has got something, and is repeated. */
-static void check_waiters(void (*make)(void), int (*wait)(void), void (*event)(void), int nr_events)
+static void check_waiters(void (*make)(void), int (*wait)(void), void (*event)(void), short sign)
 {
 	pid_t pids[NR_WAITERS];
 
 	for (int round = 0; round < NR_ROUNDS; round++) {
+		int is_one_for_one = sign != MANY && sign != ONE_FOR_ALL;
+		int nr_before = is_one_for_one ? round / 4 : 0;
+		int nr_events = is_one_for_one ? NR_KILLED : sign == ONE_FOR_ALL;
+
 		make();
 		for (int i = 0; i < NR_WAITERS; i++) {
 			pids[i] = fork_child();
@@ -140,39 +166,44 @@ static void check_waiters(void (*make)(void), int (*wait)(void), void (*event)(v
 			sleep_ms(round % 2);
 		}
 		sleep_ms(5);
-		/* Kills waiters before, between and after events. */
-		for (int i = 0; i < nr_events || i < NR_KILLED; i++) {
+		for (int i = 0; i < nr_before; i++)
+			event();
+		/* Kills those that are next, each just before or after an event. */
+		for (int i = 0; i < NR_KILLED; i++) {
 			if (round & 2 && i < nr_events)
 				event();
-			if (i < NR_KILLED)
-				CHECK(!kill(pids[(i + round / 4) % NR_WAITERS], SIGKILL));
+			CHECK(!kill(pids[round / 4 + i], SIGKILL));
 			if (!(round & 2) && i < nr_events)
 				event();
 		}
-		reap(pids, round / 4, nr_events ? NULL : event);
+		for (int i = nr_before + NR_KILLED; sign == ONE_FOR_EACH && i < NR_WAITERS; i++)
+			event();
+		reap(pids, round / 4, event, sign);
 		close(fds[0]);
 		close(fds[1]);
 	}
 }
 
-#define WAITERS(name, make, wait, event, nr_events)          \
-	static void test_##name(void)                        \
-	{                                                    \
-		check_waiters(make, wait, event, nr_events); \
+#define WAITERS(name, make, wait, event, sign)          \
+	static void test_##name(void)                   \
+	{                                               \
+		check_waiters(make, wait, event, sign); \
 	}
 
-WAITERS(pipe_read, make_pipe, read_one, write_event, NR_WAITERS)
-WAITERS(stream_receive, make_stream, read_one, write_event, NR_WAITERS)
-WAITERS(datagram_receive, make_datagrams, read_one, write_event, NR_WAITERS)
-WAITERS(eventfd_read, make_eventfd, read_one, write_event, NR_WAITERS)
-WAITERS(timerfd_read, make_timerfd, read_one, start_timer, 1)
-WAITERS(pipe_write, make_full_pipe, write_one, read_page, NR_WAITERS)
-WAITERS(pipe_write_much, make_full_pipe, write_much, read_page, NR_WAITERS)
-WAITERS(datagram_send, make_full_datagrams, write_one, read_event, NR_WAITERS)
-WAITERS(accept, make_listener, accept_one, connect_event, NR_WAITERS)
-WAITERS(connect, make_full_listener, connect_one, accept_event, 0)
-WAITERS(flock, make_flock, lock_file, unlock_file, 1)
-WAITERS(record_lock, make_record, lock_record, unlock_record, 1)
+WAITERS(pipe_read, make_pipe, read_one, write_event, READABLE)
+WAITERS(stream_receive, make_stream, read_one, write_event, READABLE)
+WAITERS(datagram_receive, make_datagrams, read_one, write_event, READABLE)
+WAITERS(eventfd_read, make_eventfd, read_one, write_event, READABLE)
+WAITERS(timerfd_read, make_timerfd, read_one, start_timer, ONE_FOR_ALL)
+WAITERS(pipe_write, make_full_pipe, write_one, read_page, WRITABLE)
+WAITERS(pipe_write_much, make_full_pipe, write_much, read_page, WRITABLE)
+/* On Linux, a sender that is woken and killed tells no other one. */
+WAITERS(datagram_send, make_full_datagrams, write_one, read_event,
+	check_on_lego() ? WRITABLE : ONE_FOR_EACH)
+WAITERS(accept, make_listener, accept_one, connect_event, READABLE)
+WAITERS(connect, make_full_listener, connect_one, accept_event, MANY)
+WAITERS(flock, make_flock, lock_file, unlock_file, ONE_FOR_ALL)
+WAITERS(record_lock, make_record, lock_record, unlock_record, ONE_FOR_ALL)
 
 /* An epoll that waits for the end of a pipe only does not take the wake-up of a reader. */
 static void test_exclusive_watch(void)
