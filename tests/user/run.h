@@ -8,6 +8,7 @@
 #ifndef TESTS_USER_RUN_H
 #define TESTS_USER_RUN_H
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -96,6 +97,19 @@ static inline int is_alarm_left(long left, long seconds, long start_ms)
 			sleep_ms(1);                                     \
 		(cond);                                                  \
 	})
+
+/* Returns whether a thread, or the first thread of a process, waits for what it called for. */
+static inline int is_asleep(pid_t pid, pid_t tid)
+{
+	char path[64], text[128] = "";
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
+	fd = open(path, O_RDONLY);
+	CHECK(fd < 0 || read(fd, text, sizeof(text) - 1) > 0);
+	close(fd);
+	return strstr(text, ") S ") != NULL;
+}
 
 static inline int run_is_wanted(const char *name, int argc, char **argv)
 {

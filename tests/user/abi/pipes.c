@@ -331,18 +331,6 @@ static void *read_one_slow(void *arg)
 	return read_one(arg);
 }
 
-static int reader_sleeps(void)
-{
-	char path[64], text[64] = "";
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", reader_tid);
-	fd = open(path, O_RDONLY);
-	CHECK(fd < 0 || read(fd, text, sizeof(text) - 1) > 0);
-	close(fd);
-	return strstr(text, ") S ") != NULL;
-}
-
 /* A thread that reads keeps the pipe's end, even if another thread closes its descriptor. */
 static void test_close_while_reading(void)
 {
@@ -352,7 +340,7 @@ static void test_close_while_reading(void)
 
 	make_pipe(ends, 0);
 	CHECK(!pthread_create(&thread, NULL, read_one_slow, ends));
-	CHECK(WAIT_UNTIL(reader_tid && reader_sleeps()));
+	CHECK(WAIT_UNTIL(reader_tid && is_asleep(getpid(), reader_tid)));
 	CHECK(!close(ends[0]));
 	signal(SIGPIPE, SIG_IGN);
 	CHECK(write(ends[1], "A", 1) == 1);

@@ -401,6 +401,7 @@ static void test_last_thread(void)
 struct waiting {
 	pthread_t thread;
 	sigset_t set;
+	volatile pid_t tid;
 	volatile int got;
 };
 
@@ -408,15 +409,24 @@ static void *wait_for_set(void *arg)
 {
 	struct waiting *waiting = arg;
 
+	/* Preempts no other thread on Linux then. Here none does, and there is no such policy. */
+	syscall(SYS_sched_setscheduler, 0, SCHED_BATCH, (int[1]){ 0 });
+	waiting->tid = syscall(SYS_gettid);
 	waiting->got = sigwaitinfo(&waiting->set, NULL);
 	while (!threads_end)
 		sleep_ms(1);
 	return NULL;
 }
 
+static void start_waiting(struct waiting *waiting)
+{
+	CHECK(!pthread_create(&waiting->thread, NULL, wait_for_set, waiting));
+	CHECK(WAIT_UNTIL(waiting->tid && is_asleep(getpid(), waiting->tid)));
+}
+
 /*
  * A thread that waits for two signals gets both at once, but takes one. The other one is for a
- * thread that waits for it, too. Returns false if the first thread was too fast.
+ * thread that waits for it, too. Returns false if the first thread ran between the two signals.
  */
 static int share_signals(void)
 {
@@ -426,10 +436,8 @@ static int share_signals(void)
 	int is_done;
 
 	threads_end = 0;
-	CHECK(!pthread_create(&both.thread, NULL, wait_for_set, &both));
-	sleep_ms(10);
-	CHECK(!pthread_create(&one.thread, NULL, wait_for_set, &one));
-	sleep_ms(10);
+	start_waiting(&both);
+	start_waiting(&one);
 	CHECK(!kill(getpid(), SIGUSR2) && !kill(getpid(), SIGUSR1));
 	CHECK(WAIT_UNTIL(both.got));
 	is_done = both.got == SIGUSR1;
@@ -445,16 +453,23 @@ static int share_signals(void)
 	return is_done;
 }
 
+/* All threads share a CPU, and none preempts the first: the tick alone can come in between. */
 static void test_wait_for_both(void)
 {
 	sigset_t set = set_of(SIGUSR1, SIGUSR2, SIGUSR2), old;
+	cpu_set_t all, this;
 	int tries = 0;
 
+	CPU_ZERO(&this);
+	CPU_SET(sched_getcpu(), &this);
+	CHECK(!sched_getaffinity(0, sizeof(all), &all));
+	CHECK(!sched_setaffinity(0, sizeof(this), &this));
 	CHECK(!pthread_sigmask(SIG_BLOCK, &set, &old));
 	while (!share_signals() && tries < 50)
 		tries++;
 	CHECK(tries < 50);
 	CHECK(!pthread_sigmask(SIG_SETMASK, &old, NULL));
+	CHECK(!sched_setaffinity(0, sizeof(all), &all));
 }
 
 static int pending_jobs(void)

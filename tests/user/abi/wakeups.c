@@ -221,11 +221,11 @@ static void test_exclusive_watch(void)
 		CHECK(!epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fds[0], &event));
 		child_exit(epoll_wait(epoll_fd, &event, 1, -1) == 1 ? 0 : 2);
 	}
-	sleep_ms(20);
+	CHECK(WAIT_UNTIL(is_asleep(watcher, watcher)));
 	reader = fork_child();
 	if (!reader)
 		child_exit(read_one() ? 0 : 2);
-	sleep_ms(20);
+	CHECK(WAIT_UNTIL(is_asleep(reader, reader)));
 	write_event();
 	CHECK(WAIT_UNTIL(ended || (ended = waitpid(reader, &status, WNOHANG))));
 	if (ended != reader)
