@@ -326,39 +326,58 @@ static void test_directions(void)
 
 #define NR_EXCLUSIVE 8
 
-static int nr_plain_woken, nr_exclusive_woken;
+#define NR_ALONE (NR_EXCLUSIVE + 2)
 
-static void *wait_alone(void *plain)
+static int alone[NR_ALONE]; /* of each thread, its number; 0: it has not waited yet; -1: woken */
+
+static void *wait_alone(void *number)
 {
-	struct epoll_event event = { .events = EPOLLIN | (plain ? 0 : EPOLLEXCLUSIVE) };
+	long i = (long)number;
+	struct epoll_event event = { .events = EPOLLIN | (i < NR_EXCLUSIVE ? EPOLLEXCLUSIVE : 0) };
 	int fd = epoll_create1(0);
 
 	CHECK(!epoll_ctl(fd, EPOLL_CTL_ADD, ends[0], &event));
+	__atomic_store_n(&alone[i], syscall(SYS_gettid), __ATOMIC_RELEASE);
 	CHECK(epoll_wait(fd, &event, 1, -1) == 1);
-	__atomic_add_fetch(plain ? &nr_plain_woken : &nr_exclusive_woken, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&alone[i], -1, __ATOMIC_RELEASE);
 	return (void *)(long)fd;
+}
+
+/* Returns whether each thread sleeps, or has been woken, and counts the latter by kind. */
+static int all_stay(int *nr_exclusive, int *nr_plain)
+{
+	*nr_exclusive = *nr_plain = 0;
+	for (int i = 0; i < NR_ALONE; i++) {
+		int tid = __atomic_load_n(&alone[i], __ATOMIC_ACQUIRE);
+
+		if (!tid || (tid > 0 && !is_asleep(getpid(), tid)))
+			return 0;
+		if (tid < 0)
+			++*(i < NR_EXCLUSIVE ? nr_exclusive : nr_plain);
+	}
+	return 1;
 }
 
 /* A byte wakes one exclusive epoll that has a sleeper, and all others; an end wakes all. */
 static void test_exclusive(void)
 {
-	pthread_t threads[NR_EXCLUSIVE + 2];
+	pthread_t threads[NR_ALONE];
+	int nr_exclusive, nr_plain;
 	void *fd;
 
 	setup();
-	for (int i = 0; i < NR_EXCLUSIVE + 2; i++)
-		CHECK(!pthread_create(&threads[i], NULL, wait_alone,
-				      i < NR_EXCLUSIVE ? NULL : (void *)1));
-	sleep_ms(100);
+	for (long i = 0; i < NR_ALONE; i++)
+		CHECK(!pthread_create(&threads[i], NULL, wait_alone, (void *)i));
+	CHECK(WAIT_UNTIL(all_stay(&nr_exclusive, &nr_plain)));
 	for (int i = 1; i <= 3; i++) {
 		put(1);
-		sleep_ms(100);
-		CHECK(nr_exclusive_woken == i && nr_plain_woken == 2);
+		CHECK(WAIT_UNTIL(all_stay(&nr_exclusive, &nr_plain)));
+		CHECK(nr_exclusive == i && nr_plain == 2);
 	}
 	close(ends[1]);
-	for (int i = 0; i < NR_EXCLUSIVE + 2; i++)
+	for (int i = 0; i < NR_ALONE; i++)
 		CHECK(!pthread_join(threads[i], &fd) && !close((int)(long)fd));
-	CHECK(nr_exclusive_woken == NR_EXCLUSIVE);
+	CHECK(all_stay(&nr_exclusive, &nr_plain) && nr_exclusive == NR_EXCLUSIVE);
 	teardown();
 }
 
