@@ -77,19 +77,23 @@ struct mm {
 	/*
 	 * Read: areas and brk do not change; pages are mapped, and those of areas discarded, with
 	 * pt_lock; munmap(), brk() and mremap() unmap pages that are in no area any more. Write:
-	 * areas may change, and pages are moved.
+	 * areas may change, and pages are moved. If it is not free, first faults of anonymous
+	 * memory only take pt_lock, so that they do not wait for mmap() and munmap(): see
+	 * mm_lock_write().
 	 */
 	struct rw_mutex lock;
-	struct vma_tree areas;
+	struct vma_tree areas; /* changed with pt_lock held, too, if page faults need not wait */
 	unsigned int nr_vmas;
 	u64 brk_start, brk;
 	u64 mmap_base; /* areas without a requested address are placed downwards from here */
 
 	spinlock_t pt_lock; /* taken by holders of the read lock to change the page table */
-	u64 nr_discards;    /* raised with it when they unmap pages of a private file mapping */
-	u64 nr_pages;	    /* user pages mapped: Linux's resident set */
-	u64 max_pages;	    /* the maximum of nr_pages so far */
-	u64 nr_tables;	    /* page tables of the last level */
+	bool faults_wait;   /* for the lock; set with pt_lock */
+	u64 nr_changes;	 /* of areas; raised with pt_lock before each, or once by mm_lock_write() */
+	u64 nr_discards; /* raised with it when they unmap pages of a private file mapping */
+	u64 nr_pages;	 /* user pages mapped: Linux's resident set */
+	u64 max_pages;	 /* the maximum of nr_pages so far */
+	u64 nr_tables;	 /* page tables of the last level */
 	/* nr_pages by kind: now and, if pages were unmapped since then, at max_pages. */
 	u64 nr_of_kind[NR_MM_AREA_KINDS];
 	u64 peak_of_kind[NR_MM_KINDS]; /* without MM_KERNEL */

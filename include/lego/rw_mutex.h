@@ -37,6 +37,8 @@ static inline void rw_mutex_init_at(struct rw_mutex *lock, const char *name, con
 }
 
 void rw_mutex_lock_read(struct rw_mutex *lock);
+/* Returns false if a writer has the lock, or anybody waits for it; rarely beside other readers. */
+bool rw_mutex_trylock_read(struct rw_mutex *lock);
 void rw_mutex_unlock_read(struct rw_mutex *lock);
 
 void rw_mutex_lock_write(struct rw_mutex *lock);

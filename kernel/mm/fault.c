@@ -142,28 +142,22 @@ static int copy_borrowed(struct mm *mm, const struct vma *vma, u64 addr, u64 *pt
 	return FAULT_COPY;
 }
 
-/* Maps a page that was made for addr, unless another thread was faster. */
-static void install(struct mm *mm, const struct vma *vma, u64 *pte, struct page *page,
-		    bool borrowed)
+/* Maps a page that was made for addr. Returns false if another thread was faster. */
+static __always_inline bool install(struct mm *mm, const struct vma *vma, u64 *pte,
+				    struct page *page, bool borrowed)
 {
-	bool installed = false;
+	u64 entry = page_to_phys(page) | pte_user_bits(vma->prot, borrowed);
 
-	ASSERT_HELD(&mm->lock);
+	ASSERT_HELD(&mm->pt_lock);
 	DEBUG_ASSERT(atomic_read(&page->refs) > 0);
-	spin_lock(&mm->pt_lock);
-	if (!pte_has_page(*pte)) {
-		u64 entry = page_to_phys(page) | pte_user_bits(vma->prot, borrowed);
-
-		profile_memory_mapped(vma_kind(vma), false, &entry);
-		WRITE_ONCE(*pte, entry);
-		mm->nr_pages++;
-		mm->nr_of_kind[vma_kind(vma)]++;
-		mm->max_pages = max(mm->max_pages, mm->nr_pages);
-		installed = true;
-	}
-	spin_unlock(&mm->pt_lock);
-	if (!installed)
-		page_put(page);
+	if (pte_has_page(*pte))
+		return false;
+	profile_memory_mapped(vma_kind(vma), false, &entry);
+	WRITE_ONCE(*pte, entry);
+	mm->nr_pages++;
+	mm->nr_of_kind[vma_kind(vma)]++;
+	mm->max_pages = max(mm->max_pages, mm->nr_pages);
+	return true;
 }
 
 /* Returns true if the access, which the area allows, has to copy the page of the entry. */
@@ -175,7 +169,7 @@ static bool must_copy(u64 entry, u32 access)
 static int fault_in(struct mm *mm, const struct vma *vma, u64 addr, u32 access)
 {
 	struct page *page;
-	bool borrowed;
+	bool borrowed, installed;
 	u64 *pte, entry, bytes;
 	int error;
 
@@ -198,22 +192,90 @@ static int fault_in(struct mm *mm, const struct vma *vma, u64 addr, u32 access)
 	page = make_page(vma, addr, bytes, access, &borrowed, &error);
 	if (!page)
 		return error;
-	install(mm, vma, pte, page, borrowed);
+	spin_lock(&mm->pt_lock);
+	installed = install(mm, vma, pte, page, borrowed);
+	spin_unlock(&mm->pt_lock);
+	if (!installed)
+		page_put(page);
 	return bytes ? FAULT_FILE : FAULT_ANONYMOUS;
 }
 
-static int fault_once(struct mm *mm, u64 addr, u32 access, bool killable)
+/* Returns the private anonymous area that contains addr and allows the access, or NULL. */
+static const struct vma *anonymous_area(const struct mm *mm, u64 addr, u32 access)
 {
-	int ret = -EFAULT;
-	struct vma *vma;
+	const struct vma *vma;
 
+	ASSERT_HELD(&mm->pt_lock);
+	if (mm->faults_wait || mm->gets_no_pages)
+		return NULL;
+	vma = vma_tree_find(&mm->areas, addr);
+	return vma && vma->start <= addr && !vma->file && access_allowed(vma, access) ? vma : NULL;
+}
+
+/*
+ * Maps a page of zeros while others hold mm->lock or wait for it. If areas have changed while the
+ * page was made, looks for the area again: any one without a file will do. Returns the kind of the
+ * fault, or -EAGAIN: only with the lock can the access be allowed or denied.
+ */
+static noinline int fault_anonymous(struct mm *mm, u64 addr, u32 access)
+{
+	u64 *pte = pgtable_find(mm->pgd, addr);
+	const struct vma *vma;
+	struct page *page;
+	int ret = -EAGAIN;
+	u64 nr_changes;
+
+	if (pte && pte_has_page(READ_ONCE(*pte)))
+		return -EAGAIN;
+	spin_lock(&mm->pt_lock);
+	vma = anonymous_area(mm, addr, access);
+	nr_changes = mm->nr_changes;
+	spin_unlock(&mm->pt_lock);
+	page = vma ? user_page_alloc(PAGE_ZERO) : NULL;
+	if (!page)
+		return -EAGAIN;
+	spin_lock(&mm->pt_lock);
+	if (mm->nr_changes != nr_changes)
+		vma = anonymous_area(mm, addr, access);
+	if (!pte && vma)
+		pte = pages_alloc_entry(mm, addr);
+	if (pte && vma)
+		ret = install(mm, vma, pte, page, false) ? FAULT_ANONYMOUS : FAULT_NOTHING;
+	spin_unlock(&mm->pt_lock);
+	if (ret != FAULT_ANONYMOUS)
+		page_put(page);
+	return ret;
+}
+
+/* Takes mm->lock for reading and returns -EAGAIN, or handles a fault without it. */
+static int lock_or_fault(struct mm *mm, u64 addr, u32 access, bool killable)
+{
+	int ret;
+
+	if (likely(rw_mutex_trylock_read(&mm->lock)))
+		return -EAGAIN;
+	ret = fault_anonymous(mm, addr, access);
+	if (ret != -EAGAIN)
+		return ret;
 	if (!killable)
 		rw_mutex_lock_read(&mm->lock);
 	else if (rw_mutex_lock_read_killable(&mm->lock))
 		return -EINTR;
+	return -EAGAIN;
+}
+
+static int fault_once(struct mm *mm, u64 addr, u32 access, bool killable)
+{
+	u64 page_addr = ALIGN_DOWN(addr, PAGE_SIZE);
+	int ret = lock_or_fault(mm, page_addr, access, killable);
+	struct vma *vma;
+
+	if (ret != -EAGAIN)
+		return ret;
+	ret = -EFAULT;
 	vma = mm->gets_no_pages ? NULL : vma_find(mm, addr);
 	if (vma && access_allowed(vma, access))
-		ret = fault_in(mm, vma, ALIGN_DOWN(addr, PAGE_SIZE), access);
+		ret = fault_in(mm, vma, page_addr, access);
 	else if (vma)
 		ret = -EACCES;
 	rw_mutex_unlock_read(&mm->lock);

@@ -69,7 +69,7 @@ static void cut_area(struct mm *mm, const struct vma *vma, u64 position)
 	u64 skip = position > vma->file_offset ? position - vma->file_offset : 0;
 	u64 bytes = min(ALIGN_UP(vma->file_bytes, PAGE_SIZE), vma->end - vma->start);
 
-	ASSERT_MM_HELD_WRITE(mm);
+	ASSERT_FAULTS_WAIT(mm);
 	if (skip < bytes)
 		pages_unmap(mm, vma, vma->start + skip, vma->start + bytes);
 }
@@ -91,12 +91,12 @@ void mm_cut_file(const struct inode *inode, u64 position)
 	might_sleep();
 	DEBUG_ASSERT(!(position % PAGE_SIZE));
 	for (struct mm *mm = step(NULL); mm; mm = step(mm)) {
-		rw_mutex_lock_write(&mm->lock);
+		mm_lock_write(mm);
 		for_each_vma(vma, mm) {
 			if (vma->file && vma->file->inode == inode)
 				cut_area(mm, vma, position);
 		}
-		rw_mutex_unlock_write(&mm->lock);
+		mm_unlock_write(mm);
 	}
 }
 
@@ -109,10 +109,10 @@ bool mm_may_write_file(const struct inode *inode)
 	might_sleep();
 	while (!found && (mm = step(mm))) {
 		/* munmap() reads while it takes away the access to pages whose areas are gone. */
-		rw_mutex_lock_write(&mm->lock);
+		mm_lock_write(mm);
 		for_each_vma(vma, mm)
 			found |= vma_writes_file(vma) && vma->file->inode == inode;
-		rw_mutex_unlock_write(&mm->lock);
+		mm_unlock_write(mm);
 	}
 	if (mm)
 		mm_put(mm);

@@ -41,6 +41,50 @@ phys_addr_t early_ram_end(void);
 						 (mm)->lock.holders == RW_MUTEX_WRITER), \
 		     #mm "->lock is held for writing")
 
+/*
+ * Locks for writing, and makes page faults wait. Who only adds areas in free places, or removes
+ * areas, need not do that: a page fault looks again, with pt_lock held, when it maps its page.
+ */
+static inline void mm_stop_faults(struct mm *mm)
+{
+	spin_lock(&mm->pt_lock);
+	mm->faults_wait = true;
+	mm->nr_changes++;
+	spin_unlock(&mm->pt_lock);
+}
+
+static inline void mm_lock_write(struct mm *mm)
+{
+	rw_mutex_lock_write(&mm->lock);
+	mm_stop_faults(mm);
+}
+
+/* Returns 0 or -EINTR, as rw_mutex_lock_write_killable() does. */
+static inline int mm_lock_write_killable(struct mm *mm)
+{
+	int error = rw_mutex_lock_write_killable(&mm->lock);
+
+	if (!error)
+		mm_stop_faults(mm);
+	return error;
+}
+
+/* Lets page faults go on that do not take the lock. */
+static inline void mm_allow_faults(struct mm *mm)
+{
+	/* Pairs with the acquire of pt_lock in fault_anonymous(), which sees all changes. */
+	smp_store_release(&mm->faults_wait, false);
+}
+
+static inline void mm_unlock_write(struct mm *mm)
+{
+	mm_allow_faults(mm);
+	rw_mutex_unlock_write(&mm->lock);
+}
+
+#define ASSERT_FAULTS_WAIT(mm) \
+	ASSERT_NAMED(list_empty(&(mm)->node) || (mm)->faults_wait, #mm "->faults_wait")
+
 /* The areas (vma.c), guarded by mm->lock. These functions do not change page tables. */
 
 /*
@@ -131,8 +175,8 @@ int vma_copy_all(struct mm *to, struct mm *from);
 /* Pages (pages.c), changed with mm->lock held, for writing if not said otherwise. */
 
 /*
- * Returns the page table entry of addr, and makes the tables if necessary. NULL: out of memory. A
- * caller with the read lock must hold pt_lock.
+ * Returns the page table entry of addr, and makes the tables if necessary. NULL: out of memory.
+ * pt_lock is held, or mm_lock_write().
  */
 u64 *pages_alloc_entry(struct mm *mm, u64 addr);
 

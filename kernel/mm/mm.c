@@ -85,12 +85,12 @@ static void unmap_all(struct mm *mm)
 
 void mm_drop_pages(struct mm *mm)
 {
-	rw_mutex_lock_write(&mm->lock);
+	mm_lock_write(mm);
 	if (atomic_read(&mm->refs) == 1) {
 		mm->gets_no_pages = true;
 		unmap_all(mm);
 	}
-	rw_mutex_unlock_write(&mm->lock);
+	mm_unlock_write(mm);
 }
 
 void mm_put(struct mm *mm)
@@ -145,7 +145,7 @@ struct mm *mm_copy(struct mm *mm)
 
 	if (!copy)
 		return NULL;
-	error = rw_mutex_lock_write_killable(&mm->lock);
+	error = mm_lock_write_killable(mm);
 	if (error)
 		goto out_put;
 	error = copy_locked(copy, mm);
@@ -153,7 +153,7 @@ struct mm *mm_copy(struct mm *mm)
 		mm_set_exe_file(copy, mm->exe_file);
 	if (!error)
 		mm_list_add(copy); /* before a file of mm can be truncated: see file_mappings.c */
-	rw_mutex_unlock_write(&mm->lock);
+	mm_unlock_write(mm);
 	if (!error)
 		return copy;
 out_put:
@@ -234,9 +234,10 @@ int mm_unmap_locked(struct mm *mm, u64 start, u64 end)
 void mm_unlock_write_and_unmap(struct mm *mm, struct vma_removed *removed)
 {
 	if (!removed->first) {
-		rw_mutex_unlock_write(&mm->lock);
+		mm_unlock_write(mm);
 		return;
 	}
+	mm_allow_faults(mm);
 	/* No page fault can map pages there, and no other call can map areas. */
 	rw_mutex_downgrade(&mm->lock);
 	pages_unmap_areas(mm, removed->first);
@@ -289,7 +290,8 @@ static long map_area(struct mm *mm, u64 addr, u64 len, u32 flags, struct vma *vm
 
 	if (!vma)
 		return -ENOMEM;
-	error = rw_mutex_lock_write_killable(&mm->lock);
+	error = flags & MAP_FIXED ? mm_lock_write_killable(mm) :
+				    rw_mutex_lock_write_killable(&mm->lock);
 	if (error)
 		goto out_free;
 	place = mm_choose_place(mm, addr, len, flags, &next);
@@ -306,7 +308,7 @@ static long map_area(struct mm *mm, u64 addr, u64 len, u32 flags, struct vma *vm
 	vma->end = place + len;
 	error = map_locked(mm, &vma, next, flags);
 out_unlock:
-	rw_mutex_unlock_write(&mm->lock);
+	mm_unlock_write(mm);
 out_free:
 	if (vma)
 		vma_free(vma);
@@ -431,7 +433,7 @@ long mm_protect(struct mm *mm, u64 addr, u64 len, u32 prot)
 		return 0;
 	if (len > TASK_SIZE || addr > TASK_SIZE || end > TASK_SIZE)
 		return -ENOMEM;
-	error = rw_mutex_lock_write_killable(&mm->lock);
+	error = mm_lock_write_killable(mm);
 	if (error)
 		return error;
 	error = -ENOMEM;
@@ -442,7 +444,7 @@ long mm_protect(struct mm *mm, u64 addr, u64 len, u32 prot)
 	else if (!(prot & PROT_WRITE) || mm_fits_writable(mm, addr, end))
 		error = protect_locked(mm, addr, end, prot);
 out_unlock:
-	rw_mutex_unlock_write(&mm->lock);
+	mm_unlock_write(mm);
 	return error;
 }
 
@@ -476,7 +478,7 @@ long mm_set_brk(struct mm *mm, u64 addr)
 	long brk;
 
 	removed.first = NULL;
-	rw_mutex_lock_write(&mm->lock);
+	mm_lock_write(mm);
 	if (addr >= mm->brk_start && addr <= TASK_SIZE && set_brk(mm, addr, &removed))
 		mm->brk = addr;
 	brk = mm->brk;

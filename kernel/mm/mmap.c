@@ -162,7 +162,7 @@ static long advise_fork(struct mm *mm, u64 start, u64 end, int advice)
 {
 	u32 flag = advice <= MADV_DOFORK ? VMA_DONT_FORK : VMA_WIPE_ON_FORK;
 	bool set = advice == MADV_DONTFORK || advice == MADV_WIPEONFORK;
-	long error = rw_mutex_lock_write_killable(&mm->lock);
+	long error = mm_lock_write_killable(mm);
 
 	if (error)
 		return error;
@@ -178,7 +178,7 @@ static long advise_fork(struct mm *mm, u64 start, u64 end, int advice)
 	change_flags(mm, start, end, flag, set ? flag : 0);
 	vma_merge_range(mm, start, end);
 out_unlock:
-	rw_mutex_unlock_write(&mm->lock);
+	mm_unlock_write(mm);
 	return error;
 }
 

@@ -159,7 +159,7 @@ long mm_move(struct mm *mm, u64 addr, u64 len, u64 new_len, u32 flags, u64 new_a
 		if (new_addr < addr + len && addr < new_addr + new_len)
 			return -EINVAL;
 	}
-	place = rw_mutex_lock_write_killable(&mm->lock);
+	place = mm_lock_write_killable(mm);
 	if (place)
 		return place;
 	removed.first = NULL;

@@ -119,13 +119,13 @@ static void take_pages(struct mm *mm)
 {
 	struct vma *vma;
 
-	rw_mutex_lock_write(&mm->lock);
+	mm_lock_write(mm);
 	mm->gets_no_pages = true;
 	for_each_vma(vma, mm) {
 		if (!(vma->flags & MAP_SHARED))
 			pages_unmap(mm, vma, vma->start, vma->end);
 	}
-	rw_mutex_unlock_write(&mm->lock);
+	mm_unlock_write(mm);
 }
 
 static void kill(struct process *victim)

@@ -13,6 +13,7 @@
 #include <lego/errno.h>
 #include <lego/page.h>
 #include <lego/sched.h>
+#include <lego/string.h>
 
 #define DISCARD_STEP	 128  /* pages that are unmapped with one flush of the TLBs */
 #define RESCHED_INTERVAL 1024 /* pages; sleeping with mm->lock held blocks other threads */
@@ -39,9 +40,7 @@ u64 *pages_alloc_entry(struct mm *mm, u64 addr)
 {
 	u64 *pte = pgtable_find(mm->pgd, addr);
 
-	ASSERT_MM_HELD(mm);
-	DEBUG_ASSERT(lock_check_held(&mm->pt_lock.map) || list_empty(&mm->node) ||
-		     mm->lock.holders == RW_MUTEX_WRITER);
+	DEBUG_ASSERT(lock_check_held(&mm->pt_lock.map) || list_empty(&mm->node) || mm->faults_wait);
 	if (pte)
 		return pte;
 	pte = pgtable_alloc(mm->pgd, addr);
@@ -114,7 +113,8 @@ static void keep_peak(struct mm *mm)
 	if (mm->nr_pages != mm->max_pages)
 		return;
 	pages_keep_peak_kernel(mm);
-	mm_get_peak(mm, mm->peak_of_kind);
+	memcpy(mm->peak_of_kind, mm->nr_of_kind, sizeof(mm->nr_of_kind));
+	mm->peak_of_kind[MM_TABLES] = mm->nr_tables;
 }
 
 void pages_free(struct mm *mm, u64 start, u64 end)
@@ -250,7 +250,7 @@ void pages_protect(struct mm *mm, u64 start, u64 end, u32 prot)
 	struct flush_range range = { 0, 0 };
 	u64 *pte, addr = start;
 
-	ASSERT_MM_HELD_WRITE(mm);
+	ASSERT_FAULTS_WAIT(mm);
 	for_each_page_entry(pte, mm->pgd, addr, end) {
 		u64 entry = (*pte & PTE_PAGE_MASK) | pte_user_bits(prot, *pte & PTE_BORROWED);
 
@@ -266,8 +266,8 @@ int pages_copy(struct mm *to, struct mm *from, const struct vma *vma, bool *chan
 {
 	u64 *pte, *last = NULL, *copy = NULL, addr = vma->start, nr = 0;
 
-	ASSERT_MM_HELD_WRITE(to);
-	ASSERT_MM_HELD_WRITE(from);
+	ASSERT_FAULTS_WAIT(to);
+	ASSERT_FAULTS_WAIT(from);
 	/* Shared pages belong to the file: the copy gets them by page faults. */
 	if (vma->flags & (MAP_SHARED | VMA_WIPE_ON_FORK))
 		return 0;
@@ -313,7 +313,7 @@ void pages_move(struct mm *mm, const struct vma *vma, u64 to)
 	struct flush_range range = { 0, 0 };
 	u64 *pte, addr = vma->start, nr = 0;
 
-	ASSERT_MM_HELD_WRITE(mm);
+	ASSERT_FAULTS_WAIT(mm);
 	for_each_page_entry(pte, mm->pgd, addr, vma->end) {
 		u64 *target = pgtable_find(mm->pgd, to + (addr - vma->start));
 		u64 bits = pte_user_bits(vma->prot, *pte & PTE_BORROWED);

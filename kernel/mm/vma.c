@@ -21,6 +21,18 @@ static __maybe_unused bool areas_are_sound(const struct mm *mm)
 	return mm->nr_vmas > MAX_AREAS_CHECKED || vma_tree_is_sound(&mm->areas, mm->nr_vmas);
 }
 
+/* A change of areas that page faults without mm->lock see as a whole. */
+static void begin_change(struct mm *mm)
+{
+	spin_lock(&mm->pt_lock);
+	mm->nr_changes++;
+}
+
+static void end_change(struct mm *mm)
+{
+	spin_unlock(&mm->pt_lock);
+}
+
 bool vma_range_free(const struct mm *mm, u64 start, u64 end)
 {
 	const struct vma *vma = vma_find_from(mm, start);
@@ -72,10 +84,10 @@ static void link_vma(struct mm *mm, struct vma *vma, struct vma *prev)
 	DEBUG_ASSERT(areas_are_sound(mm));
 }
 
+/* The caller has called pages_keep_peak_kernel(). */
 static void unlink_vma(struct mm *mm, struct vma *vma)
 {
 	ASSERT_MM_HELD_WRITE(mm);
-	pages_keep_peak_kernel(mm);
 	vma_tree_remove(&mm->areas, vma);
 	mm->nr_vmas--;
 	DEBUG_ASSERT(areas_are_sound(mm));
@@ -83,6 +95,7 @@ static void unlink_vma(struct mm *mm, struct vma *vma)
 
 void vma_remove(struct mm *mm, struct vma *vma)
 {
+	pages_keep_peak_kernel(mm);
 	unlink_vma(mm, vma);
 	vma_free(vma);
 }
@@ -140,8 +153,10 @@ static void split_vma(struct mm *mm, struct vma *vma, u64 addr, struct vma *uppe
 	if (upper->file)
 		file_get(upper->file);
 	set_start(upper, addr);
+	begin_change(mm);
 	set_end(vma, addr);
 	link_vma(mm, upper, vma);
+	end_change(mm);
 }
 
 /* Returns the area that contains addr but does not begin there, or NULL. */
@@ -212,6 +227,8 @@ void vma_remove_range(struct mm *mm, struct vma *vma, u64 start, u64 end,
 	ASSERT_MM_HELD_WRITE(mm);
 	for (; vma && vma->start < end; vma = next) {
 		next = vma->next;
+		pages_keep_peak_kernel(mm);
+		begin_change(mm);
 		if (vma->start >= start && vma->end <= end) {
 			unlink_vma(mm, vma);
 			*link = vma;
@@ -222,6 +239,7 @@ void vma_remove_range(struct mm *mm, struct vma *vma, u64 start, u64 end,
 			*link = part++;
 			cut_vma(mm, vma, start, end);
 		}
+		end_change(mm);
 		link = &(*link)->next;
 	}
 	*link = NULL;
@@ -262,6 +280,7 @@ void vma_merge_range(struct mm *mm, u64 start, u64 end)
 {
 	struct vma *vma = vma_find_from(mm, start - 1);
 
+	ASSERT_FAULTS_WAIT(mm);
 	while (vma && vma->next && vma->end <= end) {
 		if (can_merge(vma, vma->next))
 			merge_with_next(mm, vma);
@@ -273,20 +292,22 @@ void vma_merge_range(struct mm *mm, u64 start, u64 end)
 bool vma_insert(struct mm *mm, struct vma *vma, struct vma *next)
 {
 	struct vma *prev = next ? next->prev : mm->areas.last;
+	bool merged = true;
 
 	DEBUG_ASSERT(vma_range_free(mm, vma->start, vma->end));
 	DEBUG_ASSERT(next == vma_find_from(mm, vma->start));
 	profile_area_changed(&mm->profile, vma);
+	begin_change(mm);
 	if (prev && can_merge(prev, vma)) {
 		prev->end = vma->end;
 		if (next && can_merge(prev, next))
 			merge_with_next(mm, prev);
-		return false;
-	}
-	if (next && can_merge(vma, next)) {
+	} else if (next && can_merge(vma, next)) {
 		next->start = vma->start;
-		return false;
+	} else {
+		link_vma(mm, vma, prev);
+		merged = false;
 	}
-	link_vma(mm, vma, prev);
-	return true;
+	end_change(mm);
+	return !merged;
 }

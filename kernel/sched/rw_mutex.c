@@ -167,15 +167,19 @@ static noinline int take_slow(struct rw_mutex *lock, bool writer, bool killable)
 	return error;
 }
 
-/* Takes the lock. The fast path overtakes nobody. */
-static __always_inline int rw_mutex_take(struct rw_mutex *lock, bool writer, bool killable)
+/* Takes the lock unless others hold it or wait for it. May fail beside other readers. */
+static __always_inline bool take_free(struct rw_mutex *lock, bool writer)
 {
 	u32 holders = READ_ONCE(lock->holders);
 
-	if (likely((writer ? !holders : holders != RW_MUTEX_WRITER) &&
-		   list_empty(&lock->wq.waiters) &&
-		   cmpxchg(&lock->holders, holders, writer ? RW_MUTEX_WRITER : holders + 1) ==
-			   holders))
+	return (writer ? !holders : holders != RW_MUTEX_WRITER) && list_empty(&lock->wq.waiters) &&
+	       cmpxchg(&lock->holders, holders, writer ? RW_MUTEX_WRITER : holders + 1) == holders;
+}
+
+/* Takes the lock. The fast path overtakes nobody. */
+static __always_inline int rw_mutex_take(struct rw_mutex *lock, bool writer, bool killable)
+{
+	if (likely(take_free(lock, writer)))
 		return 0;
 	return take_slow(lock, writer, killable);
 }
@@ -193,6 +197,15 @@ void rw_mutex_lock_read(struct rw_mutex *rw)
 	might_sleep();
 	lock_check_acquire(&rw->map, LOCK_SLEEP, RETURN_ADDRESS());
 	rw_mutex_take(rw, false, false);
+}
+
+bool rw_mutex_trylock_read(struct rw_mutex *rw)
+{
+	ASSERT_PROCESS_CONTEXT();
+	if (!take_free(rw, false))
+		return false;
+	lock_check_acquire(&rw->map, LOCK_SLEEP | LOCK_TRY, RETURN_ADDRESS());
+	return true;
 }
 
 void rw_mutex_lock_write(struct rw_mutex *rw)

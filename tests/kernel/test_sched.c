@@ -247,6 +247,7 @@ static void downgrade(struct worker *worker)
 		EXPECT(becomes(nr_sleepers() == 4));
 		rw_mutex_downgrade(&rw_mutex);
 		EXPECT(becomes(atomic_read(&nr_reading) == 3));
+		EXPECT(!rw_mutex_trylock_read(&rw_mutex)); /* a writer waits */
 		EXPECT_EQ(READ_ONCE(plain_count), 0);
 		rw_mutex_unlock_read(&rw_mutex);
 	} else if (worker->id == 4) {
@@ -269,6 +270,18 @@ SELFTEST(sched, downgraded_rw_mutex_lets_readers_in)
 	atomic_set(&nr_reading, 0);
 	ASSERT(run_crew(&crew, 5, downgrade));
 	EXPECT_EQ(plain_count, 1);
+}
+
+SELFTEST(sched, rw_mutex_trylock_read)
+{
+	rw_mutex_init(&rw_mutex);
+	EXPECT(rw_mutex_trylock_read(&rw_mutex));
+	EXPECT_EQ(rw_mutex.holders, 1);
+	rw_mutex_unlock_read(&rw_mutex);
+	rw_mutex_lock_write(&rw_mutex);
+	EXPECT(!rw_mutex_trylock_read(&rw_mutex));
+	rw_mutex_unlock_write(&rw_mutex);
+	EXPECT_EQ(rw_mutex.holders, 0);
 }
 
 static DEFINE_SPINLOCK(spinlock);

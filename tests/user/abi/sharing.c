@@ -266,7 +266,7 @@ static void test_file_rights(void)
 	close(writer);
 }
 
-static sigjmp_buf after_fault;
+static __thread sigjmp_buf after_fault;
 
 static void on_fault(int sig)
 {
@@ -628,6 +628,113 @@ static void test_unmapping(void)
 	run_spinners(unmap_and_agree);
 }
 
+static bool write_at(volatile char *at, char byte)
+{
+	if (sigsetjmp(after_fault, 1))
+		return false;
+	*at = byte;
+	return true;
+}
+
+enum change {
+	UNMAP,
+	PROTECT,
+	MOVE,
+	REPLACE,
+	DISCARD,
+	FORK,
+	NR_CHANGES
+};
+
+/* Changes a page. Returns where it is now. */
+static volatile char *change_page(enum change change, volatile char *page, char *other)
+{
+	pid_t pid;
+
+	switch (change) {
+	case UNMAP:
+		CHECK(!munmap((void *)page, PAGE));
+		break;
+	case PROTECT:
+		CHECK(!mprotect((void *)page, PAGE, PROT_READ));
+		break;
+	case MOVE:
+		return mremap((void *)page, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, other);
+	case REPLACE:
+		map((char *)page, 1, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1);
+		break;
+	case DISCARD:
+		CHECK(!madvise((void *)page, PAGE, MADV_DONTNEED));
+		break;
+	default:
+		pid = fork();
+		if (!pid) {
+			page[0] = 'c';
+			_exit(page[0] != 'c');
+		}
+		CHECK(child_status(pid) == 0);
+	}
+	return page;
+}
+
+/* Returns true if the page is as the change and the writes leave it, in any order. */
+static bool page_is_right(enum change change, volatile char *page, volatile char *target,
+			  const volatile bool *written)
+{
+	bool writable = change == DISCARD || change == FORK;
+
+	for (int i = 0; i < NR_SPINNERS && change != UNMAP; i++) {
+		char byte = i && written[i] && change != REPLACE ? 'a' + i : 0;
+
+		if (page[i] != byte && (page[i] || change != DISCARD))
+			return false;
+		if (i && writable && !written[i])
+			return false;
+	}
+	return write_at(target, 0) == writable;
+}
+
+/* One thread changes a page while the others write to it, for the first time. */
+static void *fault_and_change(void *number)
+{
+	static volatile bool written[NR_SPINNERS];
+	int nr_met = 0, nr_wrong = 0;
+	long own = (long)number;
+
+	for (int i = 0; i < NR_ROUNDS; i++) {
+		enum change change = i % NR_CHANGES;
+		char *three = NULL, *other = NULL;
+
+		if (own == 0) {
+			three = map_private(3);
+			other = map_private(1);
+			target = three + PAGE;
+		}
+		meet(&nr_met);
+		if (own == 0) {
+			volatile char *page = change_page(change, target, other);
+
+			meet(&nr_met);
+			nr_wrong += !page_is_right(change, page, target, written);
+			munmap(three, 3 * PAGE);
+			munmap(other, PAGE);
+		} else {
+			written[own] = write_at(target + own, 'a' + own);
+			meet(&nr_met);
+		}
+	}
+	CHECK(nr_wrong == 0);
+	return NULL;
+}
+
+static void test_first_writes(void)
+{
+	signal(SIGSEGV, on_fault);
+	nr_arrived = 0;
+	run_spinners(fault_and_change);
+	signal(SIGSEGV, SIG_DFL);
+}
+
 static const struct test tests[] = {
 	TEST(anonymous),
 	TEST(futex),
@@ -641,6 +748,7 @@ static const struct test tests[] = {
 	TEST(changing),
 	TEST(discarding),
 	TEST(unmapping),
+	TEST(first_writes),
 	{ 0 },
 };
 
