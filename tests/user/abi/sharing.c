@@ -570,13 +570,22 @@ enum way {
 	NR_WAYS
 };
 
+static bool set_brk(const char *end)
+{
+	return syscall(SYS_brk, end) == (long)end;
+}
+
 static char *map_page(enum way way)
 {
+	char *page;
+
 	switch (way) {
 	case BY_MREMAP:
 		return map_private(2) + PAGE;
-	case BY_BRK: /* musl's sbrk() does nothing */
-		return (char *)syscall(SYS_brk, syscall(SYS_brk, 0) + PAGE) - PAGE;
+	case BY_BRK:
+		page = (char *)((syscall(SYS_brk, 0) + PAGE - 1) & -PAGE);
+		CHECK(set_brk(page + PAGE));
+		return page;
 	default:
 		return map_private(1);
 	}
@@ -589,7 +598,7 @@ static bool unmap_page(enum way way, char *page)
 		return mremap(page - PAGE, 2 * PAGE, PAGE, 0) == page - PAGE &&
 		       !munmap(page - PAGE, PAGE);
 	case BY_BRK:
-		return syscall(SYS_brk, page) == (long)page;
+		return set_brk(page);
 	default:
 		return !munmap(page, PAGE);
 	}
