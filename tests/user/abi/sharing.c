@@ -442,6 +442,7 @@ static void *discard(void *number)
 }
 
 static int nr_arrived;
+static volatile int nr_written; /* rounds */
 
 /* Waits until all threads have come here. They go on at about the same time. */
 static void meet(int *nr_met)
@@ -456,8 +457,9 @@ static void meet(int *nr_met)
 }
 
 /*
- * One thread writes to a page while the second one drops it and the third one reads it. Then all
- * must see the same byte, and what each of them writes must stay, as nothing is dropped any more.
+ * One thread writes to a page, at other times in each round, while the second one drops it and the
+ * third one reads it. Then all must see the same byte, and what each of them writes must stay, as
+ * nothing is dropped any more.
  */
 static void *discard_and_agree(void *number)
 {
@@ -469,11 +471,16 @@ static void *discard_and_agree(void *number)
 		volatile char *page = target + i % 8 * PAGE;
 
 		meet(&nr_met);
-		if (own == 0)
+		for (int j = 0; own == 0 && j < 4; j++) {
+			for (volatile int wait = 0; wait < (i * 4 + j) % 500; wait++)
+				;
 			page[0] = 'w';
-		for (int j = 0; own == 1 && j < 4; j++)
+		}
+		if (own == 0)
+			nr_written = i + 1;
+		for (int j = 0; own == 1 && nr_written == i && j < 200; j++)
 			nr_wrong += madvise((void *)page, PAGE, MADV_DONTNEED) != 0;
-		for (int j = 0; own == 2 && j < 100; j++) {
+		for (int j = 0; own == 2 && nr_written == i && j < 5000; j++) {
 			char byte = page[0];
 
 			nr_wrong += byte != 'f' && byte != 'w';
@@ -515,7 +522,7 @@ static void test_discarding(void)
 	for (int i = 0; i < 8; i++)
 		CHECK(write(fd, bytes, sizeof(bytes)) == PAGE);
 	target = map(NULL, 8, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd);
-	nr_arrived = 0;
+	nr_arrived = nr_written = 0;
 	run_spinners(discard);
 	CHECK(!madvise(target, 8 * PAGE, MADV_DONTNEED));
 	run_spinners(discard_and_agree);
