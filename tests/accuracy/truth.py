@@ -123,11 +123,6 @@ class Cpu:
     def nr_samples(self) -> int:
         return self.sample_only.nr + self.sample_and_work.nr
 
-    @property
-    def off_share(self) -> float:
-        """Returns the share of the CPU's work that ran with interrupts off."""
-        return self.nr_busy_off / self.nr_busy
-
 
 KINDS = {"only": "sample_only", "work": "sample_and_work", "none": "without_sample"}
 

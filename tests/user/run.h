@@ -12,9 +12,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "check.h"
+#include "clock.h"
 
 #define RUN_TIMEOUT_S 100
 
@@ -34,14 +34,6 @@ static inline void sleep_ms(long ms)
 
 	while (nanosleep(&left, &left) && errno == EINTR)
 		;
-}
-
-static inline long now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 /* Forks a child, which must end with child_exit(): prepares the counters and the output. */

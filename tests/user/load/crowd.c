@@ -11,6 +11,7 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <limits.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -28,11 +29,6 @@
 
 #define PROFILE	    "/proc/profile/"
 #define STACK_BYTES (64 << 10)
-
-/* linux/futex.h is not in musl's include path. */
-#define FUTEX_WAIT    0
-#define FUTEX_WAKE    1
-#define FUTEX_REQUEUE 3
 
 #define TICK_MS 10 /* at most */
 

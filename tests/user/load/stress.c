@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
@@ -18,9 +19,6 @@
 #define PAGE	   4096ul
 #define MAX_PROCS  64
 #define NR_THREADS 4
-#define FUTEX_WAIT 0
-#define FUTEX_WAKE 1
-
 extern char **environ;
 
 /* Shared by all processes of a mode. */

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -33,10 +34,6 @@
 #define PAGE	     4096
 #define NR_PAGES     32
 #define NR_POLLED    100
-
-/* linux/futex.h is not in musl's include path. */
-#define FUTEX_WAIT 0
-#define FUTEX_WAKE 1
 
 static char buffer[PAGE] __attribute__((aligned(PAGE)));
 static int null, file, epoll, odd_pipe[2], ready_pipe[2], there[2], back[2];

@@ -5,19 +5,11 @@
  * prints them: `stacks <line>`, `records <line>` and `heatmap <line>`.
  */
 #include <sys/mman.h>
-#include <time.h>
 
+#include "clock.h"
 #include "proc_profile.h"
 
 #define PAGE 4096
-
-static long now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
 
 int main(int argc, char **argv)
 {

@@ -6,21 +6,13 @@
  * `maps <line>`.
  */
 #include <signal.h>
-#include <time.h>
 
+#include "clock.h"
 #include "proc_profile.h"
 
 #define ROUNDS 1000
 
 static FILE *null;
-
-static long now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
 
 static __attribute__((noinline)) int record(int nr)
 {

@@ -7,21 +7,13 @@
  * the instructions of one kernel function. chain-nofp is the same program without frame pointers.
  */
 #include <sys/syscall.h>
-#include <time.h>
 
+#include "clock.h"
 #include "proc_profile.h"
 
 #define ROUNDS 1000
 
 static long end_ms;
-
-static long now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
 
 /* Makes a system call without a library function in between. */
 static inline __attribute__((always_inline)) void call_kernel(void)

@@ -7,9 +7,9 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "check.h"
 
 #define PATH "/proc/profile/source"
@@ -38,14 +38,6 @@ static const char *read_state(void)
 	state[len > 0 ? len : 0] = '\0';
 	close(fd);
 	return state;
-}
-
-static long now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
 /* Works for so long, in user code and in the kernel. */

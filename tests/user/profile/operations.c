@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -44,11 +45,6 @@
 #define AFTER_TICK 1000000
 #define SAMPLE_HZ  10000
 #define NR_POLLED  100
-
-/* linux/futex.h is not in musl's include path. */
-#define FUTEX_WAIT	   0
-#define FUTEX_WAKE	   1
-#define FUTEX_WAKE_PRIVATE 129
 
 static char large[100000];
 static const struct iovec part = { large, sizeof(large) };
