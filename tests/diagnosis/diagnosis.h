@@ -2,7 +2,7 @@
 #ifndef TESTS_DIAGNOSIS_H
 #define TESTS_DIAGNOSIS_H
 
-/* Helpers of the programs in this folder: threads with names, work, and sleep. */
+/* For the programs in this folder and critical.c: threads with names, work, and sleep. */
 
 #include <pthread.h>
 #include <stdint.h>

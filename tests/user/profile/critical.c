@@ -7,16 +7,13 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
+
+#include "../../diagnosis/diagnosis.h"
 
 #define LOOPS	    1000000 /* some milliseconds */
 #define FAULT_PAGES 4000
@@ -37,26 +34,6 @@ COMPUTE(hidden) /* never on the path */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static int fds[2], back[2], word;
-
-static void die(const char *what)
-{
-	perror(what);
-	exit(1);
-}
-
-static void sleep_ms(long ms)
-{
-	nanosleep(&(struct timespec){ .tv_nsec = ms * 1000000 }, NULL);
-}
-
-static pthread_t start(void *(*fn)(void *), void *arg)
-{
-	pthread_t thread;
-
-	if (pthread_create(&thread, NULL, fn, arg))
-		die("pthread_create");
-	return thread;
-}
 
 static void stay_on_cpu(int cpu)
 {
