@@ -17,8 +17,7 @@
  *								formats are checked then
  *
  * os_current_profile() and os_off_cycles() are macros that may use the task structure.
- * <profile/syscall.h> and DEFINE_PROFILE_POINT_SLEEPS() expand them, so that structure is complete
- * there.
+ * <profile/syscall.h> and profile_task_runs() expand them, so that structure is complete there.
  */
 
 #include "base.h"

@@ -56,7 +56,7 @@ profile_point_end_slow(struct profile_point *point, u64 start, u64 cycles, u64 o
 		this_cpu_write(c->max_cycles, cycles);
 	this_cpu_lower(c->min_cycles, cycles);
 	this_cpu_add(c->sums.cycles, cycles);
-	this_cpu_inc(c->sums.nr_log2[point_log2(cycles)]);
+	this_cpu_inc(c->sums.nr_log2[PROFILE_POINT_BUCKET(cycles)]);
 }
 
 extern char __start_percpu[], __stop_percpu[];

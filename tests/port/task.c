@@ -63,10 +63,10 @@ static IN_SCHEDULER void schedule(void)
 		return;
 	profile_trace(sched_switch, prev, next);
 	profile_switch_out(&prev->profile, now);
-	profile_task_runs(&next->profile);
 	prev->is_on_cpu = false;
 	next->is_on_cpu = true;
 	battery_time_switch(&prev->time, &next->time, now);
+	profile_task_runs(&next->profile);
 	this_cpu->switch_cycles = now;
 	current = next;
 	switch_stacks(&prev->sp, next->sp);

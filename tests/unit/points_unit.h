@@ -16,6 +16,13 @@ DEFINE_PROFILE_POINT_SLEEPS(sleeps)
 static struct point_snapshot snap;
 static struct task self;
 
+/* As the scheduler does when the thread comes back to its CPU, or to another one. */
+static inline void run_again(s64 off_cycles)
+{
+	host_off += off_cycles;
+	profile_task_runs(&self.profile);
+}
+
 static inline int setup(void **state)
 {
 	host_current = &self;
@@ -25,6 +32,7 @@ static inline int setup(void **state)
 	host_off = 0;
 	points_switch("*", true);
 	points_reset();
+	run_again(0);
 	host_now += 1000;
 	return 0;
 }
@@ -97,7 +105,8 @@ static inline void sleep_in_scope(u64 running, u64 sleeping)
 	PROFILE_SCOPE(sleeps);
 
 	host_now += running + sleeping;
-	host_off += sleeping;
+	if (sleeping)
+		run_again(sleeping);
 }
 
 #endif

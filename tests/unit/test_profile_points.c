@@ -364,7 +364,7 @@ static void test_start_kept_by_the_cpu_is_from_before_a_switch(void **state)
 
 static void test_points_that_sleep(void **state)
 {
-	host_off = 77;
+	run_again(77);
 	sleep_in_scope(3, 1000);
 	sleep_in_scope(4, 0);
 	expect_point("sleeps", 2, 1007);
@@ -383,6 +383,44 @@ static void test_points_that_sleep(void **state)
 	assert_int_equal(find_point("sleeps")->oncpu_ns, 5 + 1 + 2 + 10 * 3);
 }
 
+/* A pair that slept and ended on another CPU counts as such, with its time off a CPU. */
+static void test_sleepers_that_migrate(void **state)
+{
+	PROFILE_POINT_TIME(sleeps)
+
+	sleep_in_scope(3, 100);
+	host_cpu = 1;
+	run_again(0);
+	profile_point_start(sleeps);
+	host_now += 60;
+	host_cpu = 3;
+	run_again(50);
+	profile_point_leave(sleeps);
+	expect_point("sleeps", 2, 163);
+	assert_int_equal(find_point("sleeps")->oncpu_ns, 13);
+	expect_anomalies("sleeps", 0, 1, 0);
+
+	/* To a lower number. */
+	profile_point_start(sleeps);
+	host_now += 9;
+	host_cpu = 2;
+	run_again(5);
+	profile_point_leave(sleeps);
+	expect_point("sleeps", 3, 172);
+	assert_int_equal(find_point("sleeps")->oncpu_ns, 17);
+	expect_anomalies("sleeps", 0, 2, 0);
+
+	/* To a CPU whose clock is behind; and an end without a start. */
+	profile_point_start(sleeps);
+	host_now -= 2;
+	host_cpu = 0;
+	run_again(1);
+	profile_point_leave(sleeps);
+	profile_point_leave(sleeps);
+	expect_point("sleeps", 3, 172);
+	expect_anomalies("sleeps", 1, 2, 1);
+}
+
 /*
  * The measured time off the CPU can be negative or too long: clocks of CPUs differ, and a context
  * switch may fall between two reads.
@@ -394,7 +432,7 @@ static void test_on_cpu_time_is_at_most_the_time(void **state)
 		PROFILE_SCOPE(sleeps);
 
 		host_now += 10;
-		host_off -= 3;
+		run_again(-3);
 	}
 	expect_point("sleeps", 2, 15);
 	assert_int_equal(find_point("sleeps")->oncpu_ns, 15);
@@ -402,7 +440,7 @@ static void test_on_cpu_time_is_at_most_the_time(void **state)
 		PROFILE_SCOPE(sleeps);
 
 		host_now += 4;
-		host_off += 7;
+		run_again(7);
 	}
 	expect_point("sleeps", 3, 19);
 	assert_int_equal(find_point("sleeps")->oncpu_ns, 15);
@@ -427,6 +465,7 @@ int main(void)
 		TEST(test_start_kept_by_the_cpu),
 		TEST(test_start_kept_by_the_cpu_is_from_before_a_switch),
 		TEST(test_points_that_sleep),
+		TEST(test_sleepers_that_migrate),
 		TEST(test_on_cpu_time_is_at_most_the_time),
 	};
 

@@ -37,7 +37,7 @@ static inline unsigned long battery_time_off(const struct battery_cpu_time *time
 		_word < BATTERY_RUNS ? _word : (now) - (_word & ~BATTERY_RUNS); \
 	})
 
-/* Called at a switch, with the clock. */
+/* Called at a switch, with the clock, before profile_task_runs(). */
 static inline void battery_time_switch(struct battery_cpu_time *prev, struct battery_cpu_time *next,
 				       unsigned long now)
 {

@@ -17,7 +17,7 @@
  *	profile_point_leave(flush);
  *
  * A point defined by DEFINE_PROFILE_POINT_SLEEPS(name) is for sections that may sleep. It measures
- * CPU time, too. Process context only; the task structure must be complete there (os_hooks.h).
+ * CPU time, too. Process context only.
  *
  * For a section that ends on another stack, but on the same CPU and with interrupts off:
  *
@@ -68,14 +68,16 @@ struct profile_points_process {
 
 /* Sums of one point: those of a CPU, and a copy of them at the last reset. */
 struct profile_point_sums {
-	/* A histogram from bucket 2^0 on (histogram.h). First, so indexing needs no offset. */
-	u64 nr_log2[PROFILE_POINT_BUCKETS];
-	u64 cycles;	/* of all pairs */
+	u64 nr_log2[PROFILE_POINT_BUCKETS]; /* first, so indexing needs no offset */
+	u64 cycles;			    /* of all pairs */
 	u64 off_cycles; /* the part off a CPU, DEFINE_PROFILE_POINT_SLEEPS only */
 	u64 nr_backwards;
 	u64 nr_migrated;
 	u64 nr_unmatched; /* leaves without a start */
 };
+
+/* The bucket of a pair: 0 for no cycles, n + 1 for 2^n to 2^(n+1) - 1 of them. */
+#define PROFILE_POINT_BUCKET(cycles) pf_floor_log2(2 * (cycles) + 1)
 
 /* One CPU's counters of one point. That CPU changes each of them by a single instruction. */
 struct profile_point_cpu {
@@ -122,27 +124,32 @@ extern os_key_t profile_points_key;
  * The start of a pair. Both ends of a pair add the number of their CPU to the topmost byte of the
  * clock. On the same CPU the numbers cancel out; otherwise the difference is huge. It is also huge
  * if the start is missing, and so 0.
+ *
+ * If the point may sleep, both ends add that number to the thread's time off a CPU instead. The
+ * sum differs only if the thread has been switched out in between.
  */
 #define PROFILE_CPU_SHIFT 56
 
 struct profile_time {
-	u64 cycles;	/* 0: none */
-	u64 off_cycles; /* os_off_cycles(); points that sleep only */
+	u64 cycles;   /* 0: none */
+	u64 off_bits; /* profile_off_bits; points that sleep only */
 };
 
-/* os_cpu() << PROFILE_CPU_SHIFT. */
+/* os_cpu() << PROFILE_CPU_SHIFT; the same + os_off_cycles() of the current thread. */
 OS_DECLARE_PER_CPU(u64, profile_cpu_bits);
+OS_DECLARE_PER_CPU(u64, profile_off_bits);
 
 /* Prints the table of points alone; the name is LegoOS's. Same contexts as profile_report(). */
 void print_profile_points(void);
 
 /*
  * Slow path of a pair's end: its length is a new minimum or maximum, or is not valid (see
- * points/point.c). start includes its CPU's number; cycles is the difference of end and start;
- * off_cycles is the time off a CPU within the pair, 0 if the point does not sleep.
+ * points/point.c). cycles is the difference of end and start; off is the time off a CPU within the
+ * pair, 0 if the point does not sleep. start and cycles include the numbers of CPUs or, if the
+ * point sleeps, off does.
  */
 void profile_point_end_slow(struct profile_point *point, u64 start, u64 cycles,
-			    u64 off_cycles) os_saves_registers;
+			    u64 off) os_saves_registers;
 
 /* Records the event of a pair's begin. */
 void profile_point_record_begin(const struct profile_point *point) os_saves_registers;
@@ -150,7 +157,7 @@ void profile_point_record_begin(const struct profile_point *point) os_saves_regi
 /* Set in the start of a recorded pair: the end takes the slow path, which records the end, too. */
 #define PROFILE_POINT_RECORDED (1ull << 63)
 
-/* Returns the start of a pair. bits is profile_cpu_bits. */
+/* Returns the start of a pair. bits is profile_cpu_bits, or 0 if the point sleeps. */
 static pf_always_inline u64 profile_point_begin(const struct profile_point *point, u64 bits)
 {
 #ifdef CONFIG_PROFILE_TRACE
@@ -168,6 +175,10 @@ static pf_always_inline u64 profile_point_begin(const struct profile_point *poin
 #define __PROFILE_BEGIN(name)	  __profile_begin_##name
 #define __PROFILE_END(name)	  __profile_end_##name
 
+#define __PROFILE_POINT_IS_RARE(name, cycles)                                                      \
+	(pf_unlikely(os_this_cpu_below(os_local(__PROFILE_POINT_CPU(name)).max_cycles, cycles)) || \
+	 pf_unlikely(os_this_cpu_above(os_local(__PROFILE_POINT_CPU(name)).min_cycles, cycles)))
+
 /*
  * The code of a point: its counters, and a begin and an end that are inlined at each use. While the
  * point is off, each is a NOP, and a pair zeroes one register. While it is on, the end is the hot
@@ -176,7 +187,7 @@ static pf_always_inline u64 profile_point_begin(const struct profile_point *poin
  * that went back, a reset since its start) reads as longer than the longest one so far, so one
  * compare finds it. The trace events of a pair are recorded outside of the measured time.
  */
-#define __PROFILE_POINT_CODE(name, sleeps_, off_now)                                               \
+#define __PROFILE_POINT_CODE(name, sleeps_)                                                        \
 	static OS_DEFINE_PER_CPU(struct profile_point_cpu, __PROFILE_POINT_CPU(name)) =            \
 		OS_EACH_CPU({ .min_cycles = ~0ull });                                              \
 	static struct profile_point __PROFILE_POINT(name);                                         \
@@ -186,40 +197,41 @@ static pf_always_inline u64 profile_point_begin(const struct profile_point *poin
                                                                                                    \
 		t.cycles = 0;                                                                      \
 		if (pf_unlikely(os_key_on(&__PROFILE_POINT(name).key))) {                          \
-			u64 cpu_bits = os_this_cpu_read(os_local(profile_cpu_bits));               \
+			u64 bits = 0;                                                              \
                                                                                                    \
 			if (sleeps_)                                                               \
-				t.off_cycles = off_now;                                            \
-			t.cycles = profile_point_begin(&__PROFILE_POINT(name), cpu_bits);          \
+				t.off_bits = os_this_cpu_read(os_local(profile_off_bits));         \
+			else                                                                       \
+				bits = os_this_cpu_read(os_local(profile_cpu_bits));               \
+			t.cycles = profile_point_begin(&__PROFILE_POINT(name), bits);              \
 		}                                                                                  \
 		return t;                                                                          \
 	}                                                                                          \
 	static pf_always_inline pf_unused void __PROFILE_END(name)(struct profile_time * t)        \
 	{                                                                                          \
-		u64 start, cycles, off = 0, task;                                                  \
+		u64 cycles, off = 0, task;                                                         \
                                                                                                    \
 		if (pf_likely(!os_key_on(&__PROFILE_POINT(name).key)))                             \
 			return;                                                                    \
 		/* Keeps the start of a long section in memory, not in registers. */               \
 		if (sleeps_)                                                                       \
 			asm("" : "+m"(*t));                                                        \
-		start = t->cycles;                                                                 \
-		cycles = os_this_cpu_plus(os_local(profile_cpu_bits), os_clock_end()) - start;     \
+		cycles = os_clock_end();                                                           \
+		if (!sleeps_)                                                                      \
+			cycles = os_this_cpu_plus(os_local(profile_cpu_bits), cycles);             \
+		cycles -= t->cycles;                                                               \
 		if (sleeps_)                                                                       \
-			off = (off_now)-t->off_cycles;                                             \
-		if (pf_unlikely(os_this_cpu_below(os_local(__PROFILE_POINT_CPU(name)).max_cycles,  \
-						  cycles)) ||                                      \
-		    pf_unlikely(os_this_cpu_above(os_local(__PROFILE_POINT_CPU(name)).min_cycles,  \
-						  cycles)))                                        \
-			goto slow;                                                                 \
+			off = os_this_cpu_read(os_local(profile_off_bits)) - t->off_bits;          \
 		if (sleeps_ && pf_unlikely(off)) {                                                 \
-			if (pf_unlikely(off > cycles))                                             \
+			if (pf_unlikely(off > cycles) || __PROFILE_POINT_IS_RARE(name, cycles))    \
 				goto slow;                                                         \
 			os_this_cpu_add(os_local(__PROFILE_POINT_CPU(name)).sums.off_cycles, off); \
+		} else if (__PROFILE_POINT_IS_RARE(name, cycles)) {                                \
+			goto slow;                                                                 \
 		}                                                                                  \
 		/* First, as it takes longest, and the fence of the next pair waits for it. */     \
-		os_this_cpu_inc(                                                                   \
-			os_local(__PROFILE_POINT_CPU(name)).sums.nr_log2[pf_log2(cycles, 0)]);     \
+		os_this_cpu_inc(os_local(__PROFILE_POINT_CPU(name))                                \
+					.sums.nr_log2[PROFILE_POINT_BUCKET(cycles)]);              \
 		os_this_cpu_add(os_local(__PROFILE_POINT_CPU(name)).sums.cycles, cycles);          \
 		task = os_this_cpu_read(os_local(profile_points_offset));                          \
 		os_add(__PROFILE_POINT_TASK(&__PROFILE_POINT(name), task)->cycles, cycles);        \
@@ -229,12 +241,15 @@ static pf_always_inline u64 profile_point_begin(const struct profile_point *poin
 		t->cycles = 0;                                                                     \
 		return;                                                                            \
 slow:                                                                                              \
-		os_call_with(profile_point_end_slow, &__PROFILE_POINT(name), start, cycles, off);  \
+		if (sleeps_)                                                                       \
+			asm("" : "+m"(*t)); /* not in a register until here */                     \
+		os_call_with(profile_point_end_slow, &__PROFILE_POINT(name), t->cycles, cycles,    \
+			     off);                                                                 \
 		t->cycles = 0;                                                                     \
 	}
 
-#define __DEFINE_PROFILE_POINT(name_, sleeps_, off_now)                                         \
-	__PROFILE_POINT_CODE(name_, sleeps_, off_now)                                           \
+#define __DEFINE_PROFILE_POINT(name_, sleeps_)                                                  \
+	__PROFILE_POINT_CODE(name_, sleeps_)                                                    \
 	static struct profile_point __PROFILE_POINT(name_) pf_used pf_section("profile_points") \
 		pf_aligned(8) = {                                                               \
 			/* aligned, or the compiler may leave gaps in the array */              \
@@ -243,9 +258,8 @@ slow:                                                                           
 			.sleeps = sleeps_,                                                      \
 		};
 
-#define DEFINE_PROFILE_POINT(name) __DEFINE_PROFILE_POINT(name, false, 0)
-#define DEFINE_PROFILE_POINT_SLEEPS(name) \
-	__DEFINE_PROFILE_POINT(name, true, os_off_cycles(os_current_profile()))
+#define DEFINE_PROFILE_POINT(name)	  __DEFINE_PROFILE_POINT(name, false)
+#define DEFINE_PROFILE_POINT_SLEEPS(name) __DEFINE_PROFILE_POINT(name, true)
 
 #define PROFILE_POINT_TIME(name) \
 	struct profile_time __PROFILE_TIME(name) pf_unused = { .cycles = 0 };
@@ -292,16 +306,20 @@ slow:                                                                           
 	} while (0)
 
 /*
- * Points this CPU's offset to the sums of its next thread. Called by the scheduler before the
- * switch, interrupts off.
+ * Points this CPU's offset to the sums of its next thread, and keeps its time off a CPU. Called by
+ * the scheduler before the switch, interrupts off, when os_off_cycles() is that of its new run.
  */
-#define profile_task_runs(pt) profile_points_run(&(pt)->points)
-static inline void profile_points_run(const struct profile_points_task *points)
+#define profile_task_runs(pt)                                                 \
+	do {                                                                  \
+		if (pf_unlikely(os_key_on(&profile_points_key)))              \
+			profile_points_run(&(pt)->points, os_off_cycles(pt)); \
+	} while (0)
+static inline void profile_points_run(const struct profile_points_task *points, u64 off_cycles)
 {
-	if (pf_unlikely(os_key_on(&profile_points_key)))
-		os_this_cpu_write(os_local(profile_points_offset),
-				  points->offset ?:
-						   os_this_cpu_read(os_local(profile_idle_offset)));
+	os_this_cpu_write(os_local(profile_points_offset),
+			  points->offset ?: os_this_cpu_read(os_local(profile_idle_offset)));
+	os_this_cpu_write(os_local(profile_off_bits),
+			  os_this_cpu_plus(os_local(profile_cpu_bits), off_cycles));
 }
 
 #else

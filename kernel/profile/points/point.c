@@ -26,13 +26,14 @@
 #define RESET_TRIES	   4
 
 /* An ordinary point, but without a name, so that no report shows it. */
-__PROFILE_POINT_CODE(calibration, false, 0)
+__PROFILE_POINT_CODE(calibration, false)
 static struct profile_point __PROFILE_POINT(calibration) pf_used pf_section("profile_points")
 	pf_aligned(8) = {
 		.cpu = &__PROFILE_POINT_CPU(calibration),
 	};
 
 OS_DEFINE_PER_CPU(u64, profile_cpu_bits);
+OS_DEFINE_PER_CPU(u64, profile_off_bits);
 
 static os_lock_t reset_lock = OS_LOCK_INIT; /* guards all `base`, and writes to reset_cycles */
 static u64 reset_cycles;
@@ -85,6 +86,15 @@ static u64 raise_max(OS_PER_CPU(struct profile_point_cpu) * c, u64 end, u64 cycl
 	}
 }
 
+/* Takes the difference of two CPUs' numbers out of a sum, and returns it. */
+static s64 take_cpus_away(u64 *sum)
+{
+	s64 nr = (s64)(*sum + (1ull << (PROFILE_CPU_SHIFT - 1))) >> PROFILE_CPU_SHIFT;
+
+	*sum -= (u64)nr << PROFILE_CPU_SHIFT;
+	return nr;
+}
+
 void profile_point_end_slow(struct profile_point *point, u64 start, u64 cycles, u64 off_cycles)
 {
 	OS_PER_CPU(struct profile_point_cpu) *c = point->cpu;
@@ -94,9 +104,10 @@ void profile_point_end_slow(struct profile_point *point, u64 start, u64 cycles, 
 
 	start -= recorded;
 	cycles += recorded;
-	end = start + cycles - os_this_cpu_read(os_local(profile_cpu_bits));
-	nr_cpus_away = (s64)(cycles + (1ull << (PROFILE_CPU_SHIFT - 1))) >> PROFILE_CPU_SHIFT;
-	cycles -= (u64)nr_cpus_away << PROFILE_CPU_SHIFT;
+	end = start + cycles;
+	if (!point->sleeps)
+		end -= os_this_cpu_read(os_local(profile_cpu_bits));
+	nr_cpus_away = take_cpus_away(point->sleeps ? &off_cycles : &cycles);
 	if (!start) {
 		os_this_cpu_inc(os_local(*c).sums.nr_unmatched);
 		return;
@@ -119,7 +130,7 @@ void profile_point_end_slow(struct profile_point *point, u64 start, u64 cycles, 
 	task = __PROFILE_POINT_TASK(point, os_this_cpu_read(os_local(profile_points_offset)));
 	os_add(task->cycles, cycles);
 	os_add(task->nr, 1);
-	os_this_cpu_inc(os_local(*c).sums.nr_log2[pf_log2(cycles, 0)]);
+	os_this_cpu_inc(os_local(*c).sums.nr_log2[PROFILE_POINT_BUCKET(cycles)]);
 	if (recorded)
 		profile_event_write(point_end, point->name);
 }
@@ -391,8 +402,10 @@ static void add_up(const struct profile_point *point, struct profile_point_cpu *
 		all->sums.nr_backwards += pf_read_once(sums->nr_backwards) - base->nr_backwards;
 		all->sums.nr_migrated += pf_read_once(sums->nr_migrated) - base->nr_migrated;
 		all->sums.nr_unmatched += pf_read_once(sums->nr_unmatched) - base->nr_unmatched;
+		/* Here bucket n is that of 2^n (histogram.h). */
 		for (u32 i = 0; i < PROFILE_POINT_BUCKETS; i++)
-			all->sums.nr_log2[i] += pf_read_once(sums->nr_log2[i]) - base->nr_log2[i];
+			all->sums.nr_log2[i ? i - 1 : 0] +=
+				pf_read_once(sums->nr_log2[i]) - base->nr_log2[i];
 		all->min_cycles = pf_min(all->min_cycles, pf_read_once(c->min_cycles));
 		all->max_cycles = pf_max(all->max_cycles, pf_read_once(c->max_cycles));
 	}

@@ -59,13 +59,13 @@ static void *task_table(const struct profile_task *pt)
 	return pt->points.offset ? (void *)((u64)__start_profile_points + pt->points.offset) : NULL;
 }
 
-static void set_offset(void *unused)
+static void run_current(void *unused)
 {
-	u64 offset = os_current_task() ? os_current_profile()->points.offset : 0;
+	static const struct profile_points_task none;
+	const struct profile_task *pt = os_current_task() ? os_current_profile() : NULL;
 
 	os_assert_irqs_off();
-	os_this_cpu_write(os_local(profile_points_offset),
-			  offset ?: os_this_cpu_read(os_local(profile_idle_offset)));
+	profile_points_run(pt ? &pt->points : &none, pt ? os_off_cycles(pt) : 0);
 }
 
 int points_tasks_init(void)
@@ -91,8 +91,8 @@ int points_tasks_init(void)
 }
 
 /*
- * Makes context switches update profile_points_offset, or stops that. Called before the first point
- * is switched on, and after the last one is switched off. Process context.
+ * Makes context switches update what points need of the thread, or stops that. Called before the
+ * first point is switched on, and after the last one is switched off. Process context.
  */
 void points_tasks_switch(bool on)
 {
@@ -101,7 +101,7 @@ void points_tasks_switch(bool on)
 		return;
 	os_key_set(&profile_points_key, on);
 	if (on)
-		os_run_on_all_cpus(set_offset);
+		os_run_on_all_cpus(run_current);
 }
 
 static void begin_period(struct profile_process *pp, enum point_since since)
@@ -234,7 +234,7 @@ void points_task_exit(struct profile_task *pt)
 	pt->points.offset = 0;
 	/* From here on, pairs that end on this CPU add to its idle table. */
 	if (os_current_task() && pt == os_current_profile())
-		set_offset(NULL);
+		run_current(NULL);
 	if (table && pp->points.sums) {
 		add_table(pp->points.sums, table);
 	} else if (table) {

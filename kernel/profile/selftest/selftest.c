@@ -222,6 +222,34 @@ static void end_watch(struct profile_task *pt)
 #endif
 
 /*
+ * Points measure CPU time with what profile_task_runs() has kept of the running thread. Called when
+ * a thread ends, before they let go of it.
+ */
+static void check_runs(struct profile_task *pt)
+{
+#if OS_HAS_EXEC_CYCLES && defined(CONFIG_PROFILE_POINTS)
+	static bool said;
+	unsigned long flags;
+	u64 kept, off;
+
+	if (!is_on || said || !os_current_task() || os_task_profile(os_current_task()) != pt ||
+	    !os_key_is_set(&profile_points_key))
+		return;
+	flags = os_lock(&lists_lock); /* stays on this CPU */
+	off = os_off_cycles(pt);
+	kept = os_this_cpu_read(os_local(profile_off_bits)) -
+	       os_this_cpu_read(os_local(profile_cpu_bits));
+	os_unlock(&lists_lock, flags);
+	if (kept == off)
+		return;
+	said = true;
+	BROKEN("profile_task_runs() came when os_off_cycles() of its thread was %lu, not %lu: call "
+	       "it at each switch, when that is right",
+	       kept, off);
+#endif
+}
+
+/*
  * Samples keep a call's number in 16 bits. Called when threads begin and end: a thread of a process
  * does that within a call.
  */
@@ -465,5 +493,6 @@ PROFILER(selftest) = {
 	.process_init = process_init,
 	.process_exit = process_exit,
 	.task_init = task_init,
+	.task_exit_begin = check_runs,
 	.task_exit = task_exit,
 };

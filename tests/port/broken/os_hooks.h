@@ -18,6 +18,8 @@ bool breaks(const char *contract);
 #undef os_off_cycles
 #define os_off_cycles(pt)                                                                      \
 	(breaks("off") ? -battery_time_off(&pf_container_of(pt, struct task, profile)->time) : \
+	 breaks("runs") && (pt) != &current->profile ?                                         \
+			 0 :                                                                   \
 			 battery_time_off(&pf_container_of(pt, struct task, profile)->time))
 extern struct task broken_task;
 #undef os_current_profile

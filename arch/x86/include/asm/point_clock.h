@@ -38,12 +38,6 @@ static __always_inline u64 point_clock_end(void)
 }
 
 /*
- * Returns the bucket of a time in a histogram: bucket n holds 2^n to 2^(n+1)-1 cycles, bucket 0
- * also 0.
- */
-#define point_log2(cycles) (63u - (unsigned int)__builtin_clzll((cycles) | 1))
-
-/*
  * Adds to memory that only this CPU writes, in one instruction, so that interrupts and NMIs cannot
  * split it.
  */
