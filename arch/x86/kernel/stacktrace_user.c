@@ -554,8 +554,9 @@ static enum profile_stack_truncation follow_rules(struct walker *walker, const s
 			walker->replayable = replayable;
 	} else if (path && nr <= STACK_PATH_SLOTS && !frame.is_of_signal &&
 		   end != PROFILE_STACK_TRUNCATED_USER_MEMORY &&
-		   end != PROFILE_STACK_TRUNCATED_DEPTH && replayable == PROFILE_STACK_REPLAYABLE) {
-		walker->replayable = PROFILE_STACK_PATH;
+		   end != PROFILE_STACK_TRUNCATED_DEPTH) {
+		if (replayable == PROFILE_STACK_REPLAYABLE)
+			walker->replayable = PROFILE_STACK_PATH;
 		path->needs_fp = frame.needs_first_fp;
 		path->end = end;
 		path->is_on_page = !nr || path->sp % PAGE_SIZE + path->slots[nr - 1] < PAGE_SIZE;
