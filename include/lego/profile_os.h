@@ -188,15 +188,15 @@ static __always_inline void os_task_comm(const struct task *task, u64 *words)
 #define OS_NO_SYSCALL		    NO_SYSCALL
 #define os_same_words(a, b, nr)	    same_words(a, b, nr)
 /* Call chains. */
-#define os_stack_walk_init()			stack_walk_init()
-#define os_stack_walk(regs, pcs, max)		stack_walk(regs, pcs, max)
-#define os_stack_matches_kernel(regs, pcs, nr)	stack_matches_kernel(regs, pcs, nr)
-#define os_stack_matches_callers(regs, pcs, nr) stack_matches_callers(regs, pcs, nr)
-#define os_stack_matches_here(regs, pcs, nr)	stack_matches_here(regs, pcs, nr)
+#define os_stack_walk_init()			   stack_walk_init()
+#define os_stack_walk(regs, pcs, max)		   stack_walk(regs, pcs, max)
+#define os_stack_matches_kernel(regs, pcs, nr)	   stack_matches_kernel(regs, pcs, nr)
+#define os_stack_matches_callers(regs, pcs, nr)	   stack_matches_callers(regs, pcs, nr)
+#define os_stack_matches_here(task, regs, pcs, nr) stack_matches_here(task, regs, pcs, nr)
 #define os_stack_matches_frameless(regs, pcs, nr, replay) \
 	stack_matches_frameless(regs, pcs, nr, replay)
-#define os_stack_matches_user(regs, pcs, nr) stack_matches_user(regs, pcs, nr)
-#define os_stack_matches_path(regs, pcs, nr) stack_matches_path(regs, pcs, nr)
+#define os_stack_matches_user(regs, pcs, nr, end) stack_matches_user(regs, pcs, nr, end)
+#define os_stack_matches_path(regs, pcs, nr, end) stack_matches_path(regs, pcs, nr, end)
 
 /* Timers: <asm/nmi_sampler.h> describes the second one. */
 #define os_timer_deadline()		this_cpu_read(timer_deadline)
@@ -508,6 +508,9 @@ static __always_inline void os_regs_here(struct pt_regs *regs)
 	regs->rip = stack_return_address(current, &frame[1]);
 	regs->rsp = (u64)(frame + 2);
 	regs->cs = KERNEL_CS;
+	/* Entry code calls no function that calls this, so task_syscall() need not look. */
+	if (regs->rip < entry_marks.entry_end)
+		__builtin_unreachable();
 }
 #define os_regs_here os_regs_here
 

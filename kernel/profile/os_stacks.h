@@ -98,13 +98,13 @@
 #ifndef os_user_regs
 #define os_user_regs(task) NULL
 #endif
-/* Compare a stack with a replayable walk: the kernel's part, then the user's. */
+/* Return whether a stack is that of a replayable walk: the kernel's part. */
 #ifndef os_stack_matches_kernel
 #define os_stack_matches_kernel(regs, pcs, nr) 0
 #endif
-/* The kernel's part, with registers by os_regs_here(). */
+/* The kernel's part of the current task, with registers by os_regs_here(). */
 #ifndef os_stack_matches_here
-#define os_stack_matches_here(regs, pcs, nr) os_stack_matches_kernel(regs, pcs, nr)
+#define os_stack_matches_here(task, regs, pcs, nr) os_stack_matches_kernel(regs, pcs, nr)
 #endif
 /* Compares the innermost nr addresses of any walk. regs: by os_regs_here(). */
 #ifndef os_stack_matches_callers
@@ -113,12 +113,14 @@
 #ifndef os_stack_matches_frameless
 #define os_stack_matches_frameless(regs, pcs, nr, replay) 0
 #endif
+/* The user's part, and why it ends. */
 #ifndef os_stack_matches_user
-#define os_stack_matches_user(regs, pcs, nr) PROFILE_STACK_WHOLE
+#define os_stack_matches_user(regs, pcs, nr, end) \
+	((void)(regs), (void)(pcs), (end) == PROFILE_STACK_WHOLE)
 #endif
-/* The user's part of a PROFILE_STACK_PATH. */
+/* The same of a PROFILE_STACK_PATH. */
 #ifndef os_stack_matches_path
-#define os_stack_matches_path(regs, pcs, nr) PROFILE_NR_STACK_TRUNCATIONS
+#define os_stack_matches_path(regs, pcs, nr, end) ((void)(regs), (void)(pcs), false)
 #endif
 
 #endif

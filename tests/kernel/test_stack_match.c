@@ -64,8 +64,8 @@ static bool is_match(const struct pt_regs *regs)
 	if (replayable == PROFILE_STACK_REPLAYABLE && nr_kernel &&
 	    !stack_matches_kernel(regs, before.pcs, nr_kernel))
 		return false;
-	return !nr_user || stack_matches_user(regs, before.pcs + nr_kernel, nr_user) ==
-				   (before.counts >> 16 & 0xff);
+	return !nr_user || stack_matches_user(regs, before.pcs + nr_kernel, nr_user,
+					      before.counts >> 16 & 0xff);
 }
 
 static void look(const struct pt_regs *regs)

@@ -296,15 +296,14 @@ bool os_stack_matches_callers(const struct pt_regs *regs, const u64 *pcs, u32 nr
 	       same_pcs(pcs + 1, regs->callers, nr - 1);
 }
 
-enum profile_stack_truncation os_stack_matches_user(const struct pt_regs *regs, const u64 *pcs,
-						    u32 nr)
+bool os_stack_matches_user(const struct pt_regs *regs, const u64 *pcs, u32 nr,
+			   enum profile_stack_truncation end)
 {
 	u32 own = regs->user; /* pcs[0] is a user address, too */
 
-	if (nr != own + regs->nr_user_callers || (own && pcs[0] != regs->pc) ||
-	    !same_pcs(pcs + own, regs->callers + regs->nr_callers, regs->nr_user_callers))
-		return PROFILE_NR_STACK_TRUNCATIONS;
-	return regs->truncated;
+	return nr == own + regs->nr_user_callers && (!own || pcs[0] == regs->pc) &&
+	       same_pcs(pcs + own, regs->callers + regs->nr_callers, regs->nr_user_callers) &&
+	       regs->truncated == end;
 }
 
 void *os_alloc(size_t size)

@@ -177,9 +177,9 @@ u64 host_copied_bytes(const struct process *proc);
 bool os_stack_matches_kernel(const struct pt_regs *regs, const u64 *pcs, u32 nr);
 bool os_stack_matches_callers(const struct pt_regs *regs, const u64 *pcs, u32 nr);
 #define os_stack_matches_frameless(regs, pcs, nr, replayable) os_stack_matches_kernel(regs, pcs, nr)
-#define os_stack_matches_path(regs, pcs, nr)		      PROFILE_NR_STACK_TRUNCATIONS
-enum profile_stack_truncation os_stack_matches_user(const struct pt_regs *regs, const u64 *pcs,
-						    u32 nr);
+#define os_stack_matches_path(regs, pcs, nr, end)	      false
+bool os_stack_matches_user(const struct pt_regs *regs, const u64 *pcs, u32 nr,
+			   enum profile_stack_truncation end);
 extern u64 host_memory_bytes;
 #define os_memory_bytes() host_memory_bytes
 

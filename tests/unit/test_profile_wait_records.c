@@ -30,6 +30,31 @@ static void test_times_stay_in_order(void **state)
 	row = only_row(NULL);
 	assert_int_equal(row->asleep_cycles, 2000 + 0 + 200);
 	assert_int_equal(row->ready_cycles, 400 + 100 + 0);
+	for (int i = 0; i < 2; i++)
+		wait_and_run("not this", 9000, 0, 8900); /* the second one is like the last */
+	assert_int_equal(consumer.profile.waits.nr_preempted, 2);
+	assert_int_equal(consumer.profile.waits.ready_cycles, 400 + 100 + 0);
+}
+
+/* Sleeps of a thread are added up by what it slept for, whether one is like the last or not. */
+static void test_sums_of_a_thread(void **state)
+{
+	static const char pipe[] = "pipe", futex[] = "futex";
+	static const char *const names[] = { pipe, pipe, futex, futex, pipe, NULL, NULL, pipe };
+	const struct profile_thread_waits *longest = &consumer.profile.waits.longest;
+
+	for (u32 i = 0; i < ARRAY_SIZE(names); i++)
+		wait_and_run(names[i], 2000, names[i] ? 2070 : 0, 2100);
+	assert_int_equal(consumer.profile.waits.nr_waits, 8);
+	assert_int_equal(consumer.profile.waits.nr_preempted, 2);
+	assert_int_equal(consumer.profile.waits.ready_cycles, 6 * 30 + 2 * 100);
+	assert_int_equal(longest->cycles, 600);
+	assert_ptr_equal(longest->top[0].name, pipe);
+	assert_int_equal(longest->top[0].nr, 4);
+	assert_int_equal(longest->top[0].cycles, 400);
+	assert_int_equal(longest->top[0].ready_cycles, 120);
+	assert_ptr_equal(longest->top[1].name, futex);
+	assert_int_equal(longest->top[1].cycles, 200);
 }
 
 static void test_an_interrupt_wakes(void **state)
@@ -235,6 +260,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_preempted, setup),
 		cmocka_unit_test_setup(test_times_stay_in_order, setup),
+		cmocka_unit_test_setup(test_sums_of_a_thread, setup),
 		cmocka_unit_test_setup(test_an_interrupt_wakes, setup),
 		cmocka_unit_test_setup(test_waits_on_two_cpus_are_one_row, setup),
 		cmocka_unit_test_setup(test_new_threads_are_compared_only, setup),

@@ -133,52 +133,21 @@ static enum profile_stack_truncation read_frame(u64 cr3, u64 fp, u64 *caller, u6
 	return *caller || *ret ? PROFILE_STACK_TRUNCATED_USER_FRAME : PROFILE_STACK_WHOLE;
 }
 
-enum profile_stack_truncation stack_user_end(u64 fp)
+bool stack_ends_at(u64 fp, enum profile_stack_truncation end)
 {
 	u64 caller, ret, cr3 = own_cr3();
-	enum profile_stack_truncation end = cr3 ? read_frame(cr3, fp, &caller, &ret) :
-						  PROFILE_STACK_TRUNCATED_USER_MEMORY;
 
-	return end == PROFILE_STACK_TRUNCATED_USER_MEMORY ? PROFILE_NR_STACK_TRUNCATIONS : end;
+	/* A frame that cannot be read is no reason that is sure to be the same. */
+	return cr3 && end != PROFILE_STACK_TRUNCATED_USER_MEMORY &&
+	       read_frame(cr3, fp, &caller, &ret) == end;
 }
 
-/*
- * A path: where a walk that did not only follow frame pointers found the return addresses on the
- * user's stack, and which. The same registers lead along the same path, as long as the words there
- * are the same. A path begins at the interrupted function or at its caller, and then serves all
- * instructions of the interrupted function.
- */
-#define LOG2_NR_STACK_PATHS 8
-#define LOG2_NR_NMI_PATHS   6
-#define STACK_PATH_SLOTS    22
+#define LOG2_NR_NMI_PATHS 6
+#define NR_STACK_PATHS	  BIT(LOG2_NR_STACK_PATHS)
+#define NR_NMI_PATHS	  BIT(LOG2_NR_NMI_PATHS)
 
-/* The address of sp in the direct map. It is valid for one generation of the TLB. */
-struct stack_place {
-	u64 generation; /* 0: not known */
-	const char *sp;
-};
-
-struct stack_path {
-	u64 pc, sp, fp; /* of its first function */
-	/* By color, as a few processes that take turns may have the same path. */
-	struct stack_place places[TLB_NR_COLORS];
-	bool needs_fp;		     /* else any fp leads along the path */
-	u8 nr;			     /* of functions, this one included; 0: no path */
-	u8 end;			     /* enum profile_stack_truncation */
-	bool is_on_page;	     /* the return addresses are on the page of sp */
-	u16 slots[STACK_PATH_SLOTS]; /* bytes above sp; each is above the last */
-	u64 pcs[STACK_PATH_SLOTS];
-};
-
-#define NR_STACK_PATHS BIT(LOG2_NR_STACK_PATHS)
-#define NR_NMI_PATHS   BIT(LOG2_NR_NMI_PATHS)
-
-/*
- * Behind the paths are those that NMIs have found. An NMI follows the others, too, but changes
- * none. NULL: only the two below.
- */
-static DEFINE_PER_CPU(struct stack_path *, stack_paths);
-static DEFINE_PER_CPU(struct stack_path[2], only_stack_paths); /* outside and inside an NMI */
+DEFINE_PER_CPU(struct stack_path *, stack_paths);
+DEFINE_PER_CPU(struct stack_path[2], only_stack_paths);
 
 /* If the paths took more than a 64th of the memory, each CPU has only two. */
 void stack_walk_init(void)
@@ -192,28 +161,13 @@ void stack_walk_init(void)
 		per_cpu(stack_paths, cpu) = kzalloc(bytes);
 }
 
-/* Returns where a path is, if it was not found in an NMI. */
-static struct stack_path *stack_path_at(u64 pc, u64 sp)
-{
-	struct stack_path *paths = this_cpu_read(stack_paths);
-	u64 hash = profile_stack_hash(pc, sp);
-
-	return likely(paths) ? &paths[hash >> (64 - LOG2_NR_STACK_PATHS)] :
-			       this_cpu_ptr(&only_stack_paths[0]);
-}
-
 static struct stack_path *nmi_path_at(u64 pc, u64 sp)
 {
 	struct stack_path *paths = this_cpu_read(stack_paths);
-	u64 hash = profile_stack_hash(pc, sp);
+	u32 hash = stack_path_hash(pc, sp);
 
-	return likely(paths) ? &paths[NR_STACK_PATHS + (hash >> (64 - LOG2_NR_NMI_PATHS))] :
+	return likely(paths) ? &paths[NR_STACK_PATHS + (hash >> (32 - LOG2_NR_NMI_PATHS))] :
 			       this_cpu_ptr(&only_stack_paths[1]);
-}
-
-static bool path_begins_at(const struct stack_path *path, u64 pc, u64 sp, u64 fp)
-{
-	return path->pc == pc && path->sp == sp && (path->fp == fp || !path->needs_fp);
 }
 
 /* Returns the path that begins there, or NULL. */
@@ -221,9 +175,9 @@ static struct stack_path *find_path(u64 pc, u64 sp, u64 fp)
 {
 	struct stack_path *path = in_nmi() ? nmi_path_at(pc, sp) : NULL;
 
-	if (!path || !path->nr || !path_begins_at(path, pc, sp, fp))
+	if (!path || !path->nr || !stack_path_begins_at(path, pc, sp, fp))
 		path = stack_path_at(pc, sp);
-	return path->nr && path_begins_at(path, pc, sp, fp) ? path : NULL;
+	return path->nr && stack_path_begins_at(path, pc, sp, fp) ? path : NULL;
 }
 
 /* Returns a path that has no functions yet. An NMI finds it only when it has. */
@@ -232,6 +186,7 @@ static struct stack_path *new_path(u64 pc, u64 sp, u64 fp)
 	struct stack_path *path = in_nmi() ? nmi_path_at(pc, sp) : stack_path_at(pc, sp);
 
 	WRITE_ONCE(path->nr, 0);
+	WRITE_ONCE(path->nr_on_page, 0);
 	barrier();
 	path->pc = pc;
 	path->sp = sp;
@@ -428,8 +383,8 @@ static bool begin_walk(struct user_frame *frame, const struct pt_regs *regs)
 }
 
 /* As stack_matches_path(), for a path that begins at the caller. */
-static noinline enum profile_stack_truncation caller_matches_path(const struct pt_regs *regs,
-								  const u64 *pcs, u64 nr)
+static noinline bool caller_matches_path(const struct pt_regs *regs, const u64 *pcs, u64 nr,
+					 enum profile_stack_truncation end)
 {
 	const struct stack_path *path;
 	struct user_frame frame;
@@ -437,59 +392,44 @@ static noinline enum profile_stack_truncation caller_matches_path(const struct p
 
 	if (nr < 2 || !begin_walk(&frame, regs) ||
 	    next_frame(&frame, &ret) != PROFILE_NR_STACK_TRUNCATIONS || ret != pcs[1])
-		return PROFILE_NR_STACK_TRUNCATIONS;
+		return false;
 	path = find_path(frame.pc, frame.sp, frame.fp);
-	return path && path->nr + 1 == nr ? path_end(path, pcs + 2) : PROFILE_NR_STACK_TRUNCATIONS;
+	return path && path->nr + 1 == nr && path_end(path, pcs + 2) == end;
 }
 
-/* It is not known where sp is in this generation of the TLB. Finds out, unless in an NMI. */
-static noinline enum profile_stack_truncation
-match_in_new_place(const struct pt_regs *regs, const u64 *pcs, u64 nr, struct stack_path *path)
+/* Notes where sp is in this generation of the TLB. Returns NULL if it cannot be read. */
+static const char *note_place(struct stack_path *path)
 {
 	const struct stack_window *window = stack_window_of(path->sp);
 	struct stack_place *place = &path->places[this_cpu_read(tlb_generation) % TLB_NR_COLORS];
-
-	if (in_nmi() || (!is_window_of(window, path->sp) && !set_window(own_cr3(), path->sp)))
-		return path_end(path, pcs + 1);
-	WRITE_ONCE(place->generation, 0);
-	WRITE_ONCE(place->sp, (const char *)(path->sp + window->to_kernel));
-	WRITE_ONCE(place->generation, window->generation);
-	return stack_matches_path(regs, pcs, nr);
-}
-
-/* No such path begins at the interrupted function, or not in the place that is looked at first. */
-static noinline enum profile_stack_truncation match_path_slow(const struct pt_regs *regs,
-							      const u64 *pcs, u64 nr)
-{
-	struct stack_path *path = find_path(regs->rip, regs->rsp, regs->rbp);
-
-	if (regs->rip != *pcs)
-		return PROFILE_NR_STACK_TRUNCATIONS;
-	if (!path)
-		return caller_matches_path(regs, pcs, nr);
-	return path->nr == nr ? path_end(path, pcs + 1) : PROFILE_NR_STACK_TRUNCATIONS;
-}
-
-enum profile_stack_truncation stack_matches_path(const struct pt_regs *regs, const u64 *pcs, u64 nr)
-{
-	u64 generation = this_cpu_read(tlb_generation);
-	struct stack_path *path = stack_path_at(regs->rip, regs->rsp);
-	const struct stack_place *place = &path->places[generation % TLB_NR_COLORS];
 	const char *sp;
 
-	if (unlikely(!path_begins_at(path, regs->rip, regs->rsp, regs->rbp)) ||
-	    unlikely(path->nr != nr) || unlikely(regs->rip != *pcs))
-		return match_path_slow(regs, pcs, nr);
-	if (unlikely(place->generation != generation))
-		return match_in_new_place(regs, pcs, nr, path);
-	if (unlikely(!path->is_on_page))
-		return path_end(path, pcs + 1);
-	sp = place->sp;
-	for (u64 i = nr - 1; i; i--) {
-		if (*(const u64 *)(sp + path->slots[i - 1]) != pcs[i])
-			return PROFILE_NR_STACK_TRUNCATIONS;
-	}
-	return path->end;
+	if (!is_window_of(window, path->sp) && !set_window(own_cr3(), path->sp))
+		return NULL;
+	sp = (const char *)(path->sp + window->to_kernel);
+	WRITE_ONCE(place->generation, 0);
+	WRITE_ONCE(place->sp, sp);
+	WRITE_ONCE(place->generation, window->generation);
+	return sp;
+}
+
+/* An NMI may have interrupted the use of a path, so it changes none. */
+noinline bool stack_matches_path_slow(const struct pt_regs *regs, const u64 *pcs, u64 nr,
+				      enum profile_stack_truncation end)
+{
+	struct stack_path *path = find_path(regs->rip, regs->rsp, regs->rbp);
+	const char *sp;
+
+	if (regs->rip != *pcs)
+		return false;
+	if (!path)
+		return caller_matches_path(regs, pcs, nr, end);
+	if (path->nr != nr || path->end != end)
+		return false;
+	if (!path->nr_on_page || in_nmi())
+		return path_end(path, pcs + 1) == end;
+	sp = note_place(path);
+	return sp && stack_has_callers(path, sp, pcs, nr);
 }
 
 /* Adds the callers of a path. Returns why the chain ends. */
@@ -559,9 +499,10 @@ static enum profile_stack_truncation follow_rules(struct walker *walker, const s
 			walker->replayable = PROFILE_STACK_PATH;
 		path->needs_fp = frame.needs_first_fp;
 		path->end = end;
-		path->is_on_page = !nr || path->sp % PAGE_SIZE + path->slots[nr - 1] < PAGE_SIZE;
 		barrier();
 		WRITE_ONCE(path->nr, nr + 1);
+		if (!nr || path->sp % PAGE_SIZE + path->slots[nr - 1] < PAGE_SIZE)
+			WRITE_ONCE(path->nr_on_page, nr + 1);
 	}
 	return end;
 }

@@ -180,8 +180,8 @@ static pf_always_inline bool same_stack(const struct memory_record *rec, const o
 	if (!rec->nr_user)
 		return false;
 	if (pf_unlikely(rec->replayable == PROFILE_STACK_PATH))
-		return os_stack_matches_path(regs, rec->pcs, rec->nr_user) == rec->truncated;
-	return os_stack_matches_user(regs, rec->pcs, rec->nr_user) == rec->truncated;
+		return os_stack_matches_path(regs, rec->pcs, rec->nr_user, rec->truncated);
+	return os_stack_matches_user(regs, rec->pcs, rec->nr_user, rec->truncated);
 }
 
 /* Returns the record of the running program's call chain, or NULL if there is no room. */

@@ -287,8 +287,7 @@ static pf_noinline void take_other(struct sample_cpu *s, const os_regs_t *regs, 
 /* Returns whether the user's part of the stack matches that of rec. regs are those of user mode. */
 static pf_always_inline bool is_user_part(const struct sample_record *rec, const os_regs_t *regs)
 {
-	return os_stack_matches_user(regs, rec->pcs + rec->nr_kernel, rec->nr_user) ==
-	       rec->truncated;
+	return os_stack_matches_user(regs, rec->pcs + rec->nr_kernel, rec->nr_user, rec->truncated);
 }
 
 /* Returns whether the stack matches a chain whose user part was found along a path. */
@@ -297,8 +296,7 @@ static bool is_on_path(const struct sample_record *rec, const os_regs_t *regs)
 	if (rec->nr_kernel && !os_stack_matches_kernel(regs, rec->pcs, rec->nr_kernel))
 		return false;
 	regs = rec->nr_kernel ? os_user_regs(os_current_task()) : regs;
-	return os_stack_matches_path(regs, rec->pcs + rec->nr_kernel, rec->nr_user) ==
-	       rec->truncated;
+	return os_stack_matches_path(regs, rec->pcs + rec->nr_kernel, rec->nr_user, rec->truncated);
 }
 
 /* The interrupted function has no frame yet, so its caller is read from the top of the stack. */

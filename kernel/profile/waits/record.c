@@ -9,6 +9,10 @@
  * Records are in the store of each CPU (stack_store.h). A thread usually waits where it waited
  * before, or where another one of its program did. So the thread's last records, and a cache of
  * those that were found on its CPU, are compared with its stack, which is less work than a walk.
+ *
+ * profile_wait_ended() and profile_thread_woken() look at the last record only. Each compares, then
+ * counts, and gets what it needs for the second part again: so few registers hold something across
+ * a call that may be needed, and have to be saved. Anything else is left to a function of its own.
  */
 
 #include "store.h"
@@ -116,7 +120,7 @@ static struct profile_stack_walk copy_chain(const struct wait_record *rec, u64 *
 	return walk;
 }
 
-/* Whether a stack can be compared with the record's call chain: see same_stack(). */
+/* Whether a stack can be compared with the record's call chain: see same_user_part(). */
 static bool is_replayable(const struct wait_record *rec)
 {
 	return rec->replayable == PROFILE_STACK_REPLAYABLE || rec->replayable == PROFILE_STACK_PATH;
@@ -164,25 +168,29 @@ static struct wait_record *look_up(struct wait_cpu *w, const struct wait_key *ke
 	return rec;
 }
 
-static pf_always_inline bool same_stack(const struct wait_record *rec, const os_task_t *task,
-					const os_regs_t *regs)
+static pf_always_inline bool same_kernel_part(const struct wait_record *rec, const os_task_t *task,
+					      const os_regs_t *regs)
 {
-	if (rec->pcs[0] != os_regs_pc(regs) ||
-	    !os_stack_matches_here(regs, rec->pcs, rec->nr_kernel))
-		return false;
-	if (pf_unlikely(rec->replayable == PROFILE_STACK_PATH))
-		return os_stack_matches_path(os_user_regs(task), rec->pcs + rec->nr_kernel,
-					     rec->nr_user) == rec->truncated;
-	return (!rec->nr_user ||
-		os_stack_matches_user(os_user_regs(task), rec->pcs + rec->nr_kernel,
-				      rec->nr_user) == rec->truncated);
+	return rec->pcs[0] == os_regs_pc(regs) &&
+	       os_stack_matches_here(task, regs, rec->pcs, rec->nr_kernel);
 }
 
-static pf_always_inline bool matches(const struct wait_record *rec, struct wait_key key,
-				     const os_task_t *task, const os_regs_t *regs)
+static pf_always_inline bool same_user_part(const struct wait_record *rec, const os_task_t *task)
 {
-	return rec->waker == key.waker && rec->name == key.name && rec->addr == key.addr &&
-	       (u32)rec->context == key.context && same_stack(rec, task, regs);
+	const os_regs_t *regs = os_user_regs(task);
+	const u64 *pcs = rec->pcs + rec->nr_kernel;
+
+	if (rec->replayable == PROFILE_STACK_PATH)
+		return os_stack_matches_path(regs, pcs, rec->nr_user, rec->truncated);
+	return !rec->nr_user || os_stack_matches_user(regs, pcs, rec->nr_user, rec->truncated);
+}
+
+static bool matches(const struct wait_record *rec, const struct wait_key *key,
+		    const os_task_t *task, const os_regs_t *regs)
+{
+	return rec->waker == key->waker && rec->name == key->name && rec->addr == key->addr &&
+	       (u32)rec->context == key->context && same_kernel_part(rec, task, regs) &&
+	       same_user_part(rec, task);
 }
 
 /* Returns whether a thread has the name and code of the one whose record this is. */
@@ -223,7 +231,7 @@ static pf_noinline struct wait_record *find_record(struct wait_cpu *w, const str
 {
 	struct recent_wait *recent = recent_of(w, key, task, regs);
 	struct wait_record *rec = recent->rec;
-	bool same = rec && matches(rec, *key, task, regs);
+	bool same = rec && matches(rec, key, task, regs);
 
 	if (pf_likely(same && recent->task_key == key->task_key))
 		return rec;
@@ -235,20 +243,34 @@ static pf_noinline struct wait_record *find_record(struct wait_cpu *w, const str
 	return rec;
 }
 
-/* Sets what is of the thread. regs: of the code that waits, or wakes. */
+/* Returns a key's context without a phase. regs: of the code that waits, or wakes. */
+static pf_always_inline u32 context_of(os_task_t *task, const os_regs_t *regs, u32 kind)
+{
+	return os_task_syscall(task, regs) | kind << 16;
+}
+
 static pf_always_inline void set_thread(struct wait_key *key, os_task_t *task,
 					const os_regs_t *regs, u32 kind)
 {
 	key->task_key = os_task_key(task);
-	key->context = os_task_syscall(task, regs) | kind << 16;
+	key->context = context_of(task, regs, kind);
 }
 
-/* Whether the thread's last records are those of this CPU, and of the program that it runs. */
+/*
+ * Returns whether the thread's last records are those of this CPU, which has noticed all resets,
+ * and of the program that the thread runs.
+ */
 static pf_always_inline bool has_last(const struct wait_cpu *w, os_task_t *task)
 {
 	const struct profile_last_waits *last = &os_task_profile(task)->waits.last;
 
-	return pf_likely(last->id == w->last_id && last->task_key == os_task_key(task));
+	return w->store.generation == pf_read_once(waits_generation) && last->id == w->last_id &&
+	       last->task_key == os_task_key(task);
+}
+
+static pf_always_inline struct wait_record *last_record(os_task_t *task, u32 which)
+{
+	return os_task_profile(task)->waits.last.recs[which];
 }
 
 /* Finds the record, and notes it as the thread's last. */
@@ -270,71 +292,110 @@ static struct wait_record *find_other(struct wait_cpu *w, const struct wait_key 
 	return rec;
 }
 
-static pf_always_inline struct wait_key waker_key(os_task_t *task, const os_regs_t *regs)
-{
-	struct wait_key key = { 0 };
-
-	set_thread(&key, task, regs, WAKER_THREAD);
-	return key;
-}
-
-/* Slow path: the waker has another record than the last time. The same is true of find_wait(). */
-static pf_noinline struct wait_record *find_waker(struct wait_cpu *w, os_task_t *task,
-						  const os_regs_t *regs)
+/* Returns the record of the running thread, or of the interrupt, that wakes another one. */
+static struct wait_record *find_waker(struct wait_cpu *w, os_task_t *task, const os_regs_t *regs)
 {
 	struct wait_key key = { .context = OS_NO_SYSCALL | WAKER_INTERRUPT << 16 };
 
 	if (os_irq_depth())
 		return find_record(w, &key, task, regs);
-	key = waker_key(task, regs);
+	set_thread(&key, task, regs, WAKER_THREAD);
 	return find_other(w, &key, task, regs, PROFILE_LAST_WAKE);
 }
 
-pf_noinline void profile_thread_woken(os_task_t *thread)
+/* Returns whether find_waker() would find the thread's last record. */
+static pf_always_inline bool is_last_waker(const os_regs_t *regs)
+{
+	const struct wait_cpu *w = os_this_cpu_ptr(&os_local(wait_cpus));
+	os_task_t *task = os_current_task();
+	const struct wait_record *rec;
+
+	if (os_irq_depth() || !has_last(w, task))
+		return false;
+	rec = last_record(task, PROFILE_LAST_WAKE);
+	return (u32)rec->context == context_of(task, regs, WAKER_THREAD) &&
+	       same_kernel_part(rec, task, regs) && same_user_part(rec, task);
+}
+
+static pf_always_inline void set_waker(os_task_t *thread, const struct wait_cpu *w,
+				       struct wait_record *rec)
+{
+	struct profile_waits_task *waits = &os_task_profile(thread)->waits;
+
+	waits->waker = rec;
+	pf_store_release(&waits->waker_generation, w->store.generation);
+	waits->woken_cycles = os_woken_cycles(thread);
+}
+
+/* Adds a wake-up for which is_last_waker() returned true. */
+static pf_always_inline void add_last_waker(os_task_t *thread)
 {
 	struct wait_cpu *w = os_this_cpu_ptr(&os_local(wait_cpus));
-	struct profile_task *pt = os_task_profile(thread);
-	os_task_t *task = os_current_task();
-	struct wait_record *rec = NULL;
-	os_regs_t regs, again;
+	struct wait_record *rec = last_record(os_current_task(), PROFILE_LAST_WAKE);
 
-	if (os_key_on(&profile_delays_key)) {
-		report_delay_wake(pt);
-		if (pf_read_once(waits_off_time.is_off))
-			return;
-	}
-	os_regs_here(&regs);
-	if (begin_record(w)) {
-		rec = os_task_profile(task)->waits.last.recs[PROFILE_LAST_WAKE];
-		if (os_irq_depth() || !has_last(w, task) ||
-		    pf_unlikely(!matches(rec, waker_key(task, &regs), task, &regs))) {
-			os_regs_here(&again); /* so that regs need not be in memory */
-			rec = find_waker(w, task, &again);
-		}
-	}
+	seq_begin(&w->store.seq);
+	rec->nr++;
+	set_waker(thread, w, rec);
+	seq_end(&w->store.seq);
+}
+
+static pf_noinline void woken_by_other(os_task_t *thread, const os_regs_t *regs)
+{
+	struct wait_cpu *w = os_this_cpu_ptr(&os_local(wait_cpus));
+	struct wait_record *rec = NULL;
+
+	if (begin_record(w))
+		rec = find_waker(w, os_current_task(), regs);
 	if (pf_likely(rec))
 		rec->nr++;
 	else
 		w->lost.nr_wakers++;
-	pt->waits.waker = rec;
-	pf_store_release(&pt->waits.waker_generation, w->store.generation);
+	set_waker(thread, w, rec);
 	seq_end(&w->store.seq);
-	pt->waits.woken_cycles = os_woken_cycles(thread);
 }
 
-static pf_always_inline void count(struct wait_cpu *w, struct wait_record *rec, u64 asleep,
-				   u64 ready)
+/* The same as delay_wait(): returns the thread, or NULL if waits are off. */
+static pf_noinline os_task_t *delay_wake(os_task_t *thread)
 {
-	if (pf_unlikely(!rec)) {
-		w->lost.nr++;
-		w->lost.cycles += asleep + ready;
+	report_delay_wake(os_task_profile(thread));
+	return pf_read_once(waits_off_time.is_off) ? NULL : thread;
+}
+
+pf_noinline void profile_thread_woken(os_task_t *thread)
+{
+	os_regs_t regs, again;
+
+	if (os_key_on(&profile_delays_key)) {
+		thread = delay_wake(thread);
+		if (!thread)
+			return;
+	}
+	os_regs_here(&regs);
+	if (pf_likely(is_last_waker(&regs))) {
+		add_last_waker(thread);
 		return;
 	}
+	os_regs_here(&again); /* so that regs need not be in memory */
+	woken_by_other(thread, &again);
+}
+
+static pf_always_inline void add_times(struct wait_record *rec, u64 asleep, u64 ready)
+{
 	rec->nr++;
 	rec->asleep_cycles += asleep;
 	rec->ready_cycles += ready;
 	if (rec->max_cycles < asleep + ready)
 		rec->max_cycles = asleep + ready;
+}
+
+static void count(struct wait_cpu *w, struct wait_record *rec, u64 asleep, u64 ready)
+{
+	if (pf_likely(rec)) {
+		add_times(rec, asleep, ready);
+	} else {
+		w->lost.nr++;
+		w->lost.cycles += asleep + ready;
+	}
 }
 
 /*
@@ -376,69 +437,141 @@ pf_noinline void profile_note_timer(void)
 	count_here((struct wait_key){ 0 }, TIMER_SET, 0);
 }
 
-/* Returns the key of the running thread's wait, which has ended. */
-static pf_always_inline struct wait_key wait_key(const struct wait_cpu *w, os_task_t *task,
-						 const os_regs_t *regs)
+static pf_always_inline const struct wait_record *waker_of(const struct wait_cpu *w,
+							   const struct profile_waits_task *waits)
 {
-	const struct profile_task *pt = os_task_profile(task);
-	struct wait_key key = { 0 };
-
-	set_thread(&key, task, regs, WAIT_PREEMPTED);
-	key.context |= pt->waits.call_phase;
-	if (pt->waits.woken_cycles) {
-		key.context ^= (WAIT_PREEMPTED ^ WAIT_SLEPT) << 16;
-		key.name = os_wait_name(task);
-		key.addr = os_wait_addr(task);
-		if (pt->waits.waker_generation == w->store.generation)
-			key.waker = pt->waits.waker;
-	}
-	return key;
+	return waits->waker_generation == w->store.generation ? waits->waker : NULL;
 }
 
-static pf_noinline struct wait_record *find_wait(struct wait_cpu *w, os_task_t *task,
-						 const os_regs_t *regs)
+/* Returns the record of the running thread's wait, which has ended. */
+static struct wait_record *find_wait(struct wait_cpu *w, os_task_t *task, const os_regs_t *regs)
 {
-	struct wait_key key = wait_key(w, task, regs);
+	const struct profile_waits_task *waits = &os_task_profile(task)->waits;
+	struct wait_key key = { 0 };
 
+	set_thread(&key, task, regs, waits->woken_cycles ? WAIT_SLEPT : WAIT_PREEMPTED);
+	key.context |= waits->call_phase;
+	if (waits->woken_cycles) {
+		key.name = os_wait_name(task);
+		key.addr = os_wait_addr(task);
+		key.waker = waker_of(w, waits);
+	}
 	return find_other(w, &key, task, regs, PROFILE_LAST_WAIT);
 }
 
-pf_noinline void profile_wait_ended(u64 now)
+/* Returns whether find_wait() would find the thread's last record, and its times are in order. */
+static pf_always_inline bool is_last_wait(u64 now, const os_regs_t *regs)
+{
+	const struct wait_cpu *w = os_this_cpu_ptr(&os_local(wait_cpus));
+	os_task_t *task = os_current_task();
+	const struct profile_waits_task *waits = &os_task_profile(task)->waits;
+	u64 start = waits->out_cycles, woken = waits->woken_cycles;
+	const struct wait_record *rec;
+	u32 context = waits->call_phase;
+
+	if (!has_last(w, task) || start < pf_read_once(waits_since_cycles))
+		return false;
+	rec = last_record(task, PROFILE_LAST_WAIT);
+	if (!woken) {
+		context |= WAIT_PREEMPTED << 16;
+		if (now < start)
+			return false;
+	} else if (rec->name != os_wait_name(task) || rec->addr != os_wait_addr(task) ||
+		   rec->waker != waker_of(w, waits) || woken < start || now < woken) {
+		return false; /* only sleeps have a name, an address and a waker */
+	}
+	return (u32)rec->context == (context | context_of(task, regs, WAIT_SLEPT)) &&
+	       same_kernel_part(rec, task, regs) && same_user_part(rec, task);
+}
+
+/*
+ * Adds a wait to the sums of its thread. slept_for: the one of what it has slept for; NULL: it was
+ * preempted.
+ */
+static pf_always_inline void add_to_thread(struct profile_waits_task *waits,
+					   struct profile_top_wait *slept_for, u64 asleep,
+					   u64 ready)
+{
+	if (slept_for) {
+		slept_for->nr++;
+		slept_for->cycles += asleep + ready;
+		slept_for->ready_cycles += ready;
+		waits->longest.cycles += asleep + ready;
+	} else {
+		waits->nr_preempted++;
+	}
+	waits->nr_waits++;
+	waits->ready_cycles += ready;
+}
+
+/* Adds a wait for which is_last_wait() returned true. */
+static pf_always_inline void add_last_wait(u64 now)
+{
+	struct wait_cpu *w = os_this_cpu_ptr(&os_local(wait_cpus));
+	os_task_t *task = os_current_task();
+	struct profile_waits_task *waits = &os_task_profile(task)->waits;
+	struct profile_top_wait *slept_for = NULL;
+	u64 start, woken;
+
+	seq_begin(&w->store.seq);
+	start = woken = waits->out_cycles;
+	if (waits->woken_cycles) {
+		woken = waits->woken_cycles;
+		slept_for = &waits->longest.top[0]; /* as that is the one of the last sleep */
+	}
+	add_to_thread(waits, slept_for, woken - start, now - woken);
+	add_times(last_record(task, PROFILE_LAST_WAIT), woken - start, now - woken);
+	seq_end(&w->store.seq);
+}
+
+static pf_noinline void other_wait_ended(u64 now, const os_regs_t *regs)
 {
 	struct wait_cpu *w = os_this_cpu_ptr(&os_local(wait_cpus));
 	os_task_t *task = os_current_task();
 	struct profile_task *pt = os_task_profile(task);
-	u64 since, start, woken;
+	u64 start = pf_min(pf_max(pt->waits.out_cycles, pf_read_once(waits_since_cycles)), now);
+	struct profile_top_wait *slept_for = NULL;
 	struct wait_record *rec = NULL;
-	os_regs_t regs, again;
+	u64 woken = start;
 
 	if (os_task_idle(task))
 		return;
-	if (os_key_on(&profile_delays_key)) {
-		report_delay_switch_in(pt, now);
-		if (pf_read_once(waits_off_time.is_off))
-			return;
-	}
 	stack_collect_poll();
-	os_regs_here(&regs);
-	if (begin_record(w)) {
-		rec = pt->waits.last.recs[PROFILE_LAST_WAIT];
-		if (!has_last(w, task) ||
-		    pf_unlikely(!matches(rec, wait_key(w, task, &regs), task, &regs))) {
-			os_regs_here(&again);
-			rec = find_wait(w, task, &again);
-		}
-	}
-	since = pf_read_once(waits_since_cycles);
-	woken = start = pf_min(pf_max(pt->waits.out_cycles, since), now);
-	pt->waits.nr_waits++;
+	if (begin_record(w))
+		rec = find_wait(w, task, regs);
 	if (pt->waits.woken_cycles) {
 		woken = pf_min(pf_max(pt->waits.woken_cycles, start), now);
-		waits_note(pt, os_wait_name(task), os_wait_addr(task), now - start, now - woken);
-	} else {
-		pt->waits.nr_preempted++;
+		slept_for = waits_slept_for(pt, os_wait_name(task), os_wait_addr(task));
 	}
-	pt->waits.ready_cycles += now - woken;
+	add_to_thread(&pt->waits, slept_for, woken - start, now - woken);
 	count(w, rec, woken - start, now - woken);
 	seq_end(&w->store.seq);
+}
+
+/*
+ * Called once reports delay threads. Returns now, or 0 if waits are off. So the caller need not
+ * keep it.
+ */
+static pf_noinline u64 delay_wait(u64 now)
+{
+	report_delay_switch_in(os_task_profile(os_current_task()), now);
+	return pf_read_once(waits_off_time.is_off) ? 0 : now;
+}
+
+pf_noinline void profile_wait_ended(u64 now)
+{
+	os_regs_t regs, again;
+
+	if (os_key_on(&profile_delays_key)) {
+		now = delay_wait(now);
+		if (!now)
+			return;
+	}
+	os_regs_here(&regs);
+	if (pf_likely(is_last_wait(now, &regs))) {
+		add_last_wait(now);
+		return;
+	}
+	os_regs_here(&again);
+	other_wait_ended(now, &again);
 }

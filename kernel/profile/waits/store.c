@@ -19,7 +19,7 @@
 OS_DEFINE_PER_CPU(struct wait_cpu, wait_cpus);
 u64 waits_generation;
 u64 waits_since_cycles;
-struct wait_record waits_no_record = { .waker = &waits_no_record };
+struct wait_record waits_no_record = { .kind = NR_WAIT_KINDS };
 
 static struct stack_store *store_of_cpu(unsigned int cpu)
 {

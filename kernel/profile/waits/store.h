@@ -46,19 +46,16 @@ static inline u32 wait_record_bytes(const void *rec_)
 /* findings.c: returns the first of the thread's sums, which is then that of these waits. */
 struct profile_top_wait *waits_note_other(struct profile_task *pt, const char *name, u64 addr);
 
-/* Notes a sleep that has ended. Called by the thread. */
-static pf_always_inline void waits_note(struct profile_task *pt, const char *name, u64 addr,
-					u64 cycles, u64 ready_cycles)
+/* The same, if they may be those of the last time. Called by the thread. */
+static inline struct profile_top_wait *waits_slept_for(struct profile_task *pt, const char *name,
+						       u64 addr)
 {
 	struct profile_top_wait *top = &pt->waits.longest.top[0];
 
 	if (pf_unlikely(top->name != name || top->addr != addr ||
 			pt->waits.longest.generation != pf_read_once(waits_generation)))
 		top = waits_note_other(pt, name, addr);
-	top->nr++;
-	top->cycles += cycles;
-	top->ready_cycles += ready_cycles;
-	pt->waits.longest.cycles += cycles;
+	return top;
 }
 
 #endif

@@ -27,6 +27,7 @@ enum wait_kind {
 	TIMER_SET,	/* no wait: the thread has set a timer */
 	WAKER_THREAD,
 	WAKER_INTERRUPT,
+	NR_WAIT_KINDS
 };
 
 /*

@@ -67,10 +67,11 @@ static __always_inline bool stack_matches_callers(const struct pt_regs *regs, co
 	return stack_frame_behind(regs, pcs, nr);
 }
 
-/* As stack_matches_kernel(), for registers of the running function. */
-static __always_inline bool stack_matches_here(const struct pt_regs *regs, const u64 *pcs, u32 nr)
+/* As stack_matches_kernel(), for registers of the running function. task: current. */
+static __always_inline bool stack_matches_here(const struct task *task, const struct pt_regs *regs,
+					       const u64 *pcs, u32 nr)
 {
-	return (u64)stack_frame_behind(regs, pcs, nr) == outermost_frame(current);
+	return (u64)stack_frame_behind(regs, pcs, nr) == outermost_frame(task);
 }
 
 /* As stack_matches_kernel(), for a chain that is STACK_FRAMELESS_*. */
@@ -123,18 +124,104 @@ static __always_inline struct stack_window *stack_window_of(u64 addr)
 }
 
 /*
- * Compares the user part of a PROFILE_STACK_PATH chain. Returns why the chain ends after these
- * addresses, or PROFILE_NR_STACK_TRUNCATIONS if it is a different chain, or if the path is not
- * known any more.
+ * A path: where a walk that did not only follow frame pointers found the return addresses on the
+ * user's stack, and which. The same registers lead along the same path, as long as the words there
+ * are the same. A path begins at the interrupted function or at its caller, and then serves all
+ * instructions of the interrupted function.
  */
-enum profile_stack_truncation stack_matches_path(const struct pt_regs *regs, const u64 *pcs,
-						 u64 nr);
+#define LOG2_NR_STACK_PATHS 8
+#define STACK_PATH_SLOTS    22
+
+/* The address of sp in the direct map. It is valid for one generation of the TLB. */
+struct stack_place {
+	u64 generation; /* 0: not known */
+	const char *sp;
+};
+
+struct stack_path {
+	u64 pc, sp, fp; /* of its first function */
+	/* By color, as a few processes that take turns may have the same path. */
+	struct stack_place places[TLB_NR_COLORS];
+	bool needs_fp;		     /* else any fp leads along the path */
+	u8 nr;			     /* of functions, this one included; 0: no path */
+	u8 nr_on_page;		     /* nr if the return addresses are on the page of sp, else 0 */
+	u8 end;			     /* enum profile_stack_truncation */
+	u16 slots[STACK_PATH_SLOTS]; /* bytes above sp; each is above the last */
+	u64 pcs[STACK_PATH_SLOTS];
+};
 
 /*
- * Returns why a chain ends at a frame that is_user_frame(), or PROFILE_NR_STACK_TRUNCATIONS if it
- * goes on there, or if the frame cannot be read.
+ * Behind the paths are those that NMIs have found. An NMI follows the others, too, but changes
+ * none. NULL: only the two below.
  */
-enum profile_stack_truncation stack_user_end(u64 fp);
+DECLARE_PER_CPU(struct stack_path *, stack_paths);
+DECLARE_PER_CPU(struct stack_path[2], only_stack_paths); /* outside and inside an NMI */
+
+/* Of 32 bits: a stack is not as large, and a longer factor takes an instruction more. */
+static __always_inline u32 stack_path_hash(u64 pc, u64 sp)
+{
+	return (u32)(pc + sp) * 0x9e3779b1;
+}
+
+/* Returns where a path is, if it was not found in an NMI. */
+static __always_inline struct stack_path *stack_path_at(u64 pc, u64 sp)
+{
+	struct stack_path *paths = this_cpu_read(stack_paths);
+	u32 hash = stack_path_hash(pc, sp);
+
+	return likely(paths) ? &paths[hash >> (32 - LOG2_NR_STACK_PATHS)] :
+			       this_cpu_ptr(&only_stack_paths[0]);
+}
+
+static __always_inline bool stack_path_begins_at(const struct stack_path *path, u64 pc, u64 sp,
+						 u64 fp)
+{
+	return path->pc == pc && path->sp == sp && (path->fp == fp || !path->needs_fp);
+}
+
+/* Compares the callers of a path of nr functions. sp: in the direct map; they are on its page. */
+static __always_inline bool stack_has_callers(const struct stack_path *path, const char *sp,
+					      const u64 *pcs, u64 nr)
+{
+	const u16 *slots = path->slots - 1 + nr;
+	s64 i = 1 - (s64)nr;
+
+	if (!i)
+		return true;
+	do {
+		if (unlikely(*(const u64 *)(sp + slots[i]) != pcs[nr + i]))
+			return false;
+	} while (++i);
+	return true;
+}
+
+/* For stack_matches_path(): another path, or one whose place is not known. */
+bool stack_matches_path_slow(const struct pt_regs *regs, const u64 *pcs, u64 nr,
+			     enum profile_stack_truncation end);
+
+/*
+ * Compares the user part of a PROFILE_STACK_PATH chain: these addresses, and why it ends there.
+ * Returns false also if the path is not known any more.
+ */
+static __always_inline bool stack_matches_path(const struct pt_regs *regs, const u64 *pcs, u64 nr,
+					       enum profile_stack_truncation end)
+{
+	const struct stack_path *path = stack_path_at(regs->rip, regs->rsp);
+
+	if (likely(stack_path_begins_at(path, regs->rip, regs->rsp, regs->rbp)) &&
+	    likely(path->nr_on_page == nr)) {
+		u64 generation = this_cpu_read(tlb_generation);
+		const struct stack_place *place = &path->places[generation % TLB_NR_COLORS];
+
+		if (likely(place->generation == generation))
+			return path->end == end && regs->rip == *pcs &&
+			       stack_has_callers(path, place->sp, pcs, nr);
+	}
+	return stack_matches_path_slow(regs, pcs, nr, end);
+}
+
+/* Returns whether a chain ends, and for this reason, at a frame that is_user_frame(). */
+bool stack_ends_at(u64 fp, enum profile_stack_truncation end);
 
 /* The largest frame that a walk accepts. */
 #define USER_MAX_FRAME (1UL << 20) /* bytes */
@@ -145,21 +232,18 @@ static __always_inline bool is_user_frame(u64 fp, u64 low)
 	return fp - low <= USER_MAX_FRAME && fp % sizeof(u64) == 0 && fp < TASK_SIZE - sizeof(u64);
 }
 
-/*
- * Compares the user part, whose registers are regs. Returns why the chain ends after these
- * addresses, or PROFILE_NR_STACK_TRUNCATIONS if it is a different chain.
- */
-static __always_inline enum profile_stack_truncation stack_matches_user(const struct pt_regs *regs,
-									const u64 *pcs, u32 nr)
+/* Compares the user part, whose registers are regs: these addresses, and why it ends there. */
+static __always_inline bool stack_matches_user(const struct pt_regs *regs, const u64 *pcs, u32 nr,
+					       enum profile_stack_truncation end_reason)
 {
 	const u64 *last = pcs + nr - 1;
 	u64 fp = regs->rbp, low = regs->rsp;
 
 	if (unlikely(regs->rip != *pcs))
-		return PROFILE_NR_STACK_TRUNCATIONS;
+		return false;
 	if (nr == 1)
-		return is_user_frame(fp, low) ? stack_user_end(fp) :
-						PROFILE_STACK_TRUNCATED_USER_FRAME;
+		return is_user_frame(fp, low) ? stack_ends_at(fp, end_reason) :
+						end_reason == PROFILE_STACK_TRUNCATED_USER_FRAME;
 	do {
 		const struct stack_window *window = stack_window_of(fp);
 		u64 to_kernel = window->to_kernel;
@@ -169,12 +253,12 @@ static __always_inline enum profile_stack_truncation stack_matches_user(const st
 		if (unlikely(window->generation != this_cpu_read(tlb_generation)) ||
 		    unlikely(fp - window->page > PAGE_SIZE - sizeof(struct stack_frame)) ||
 		    unlikely(fp - low > USER_MAX_FRAME))
-			return PROFILE_NR_STACK_TRUNCATIONS;
+			return false;
 		do {
 			const struct stack_frame *frame = (const void *)(fp + to_kernel);
 
 			if (unlikely(frame->ret != *++pcs))
-				return PROFILE_NR_STACK_TRUNCATIONS;
+				return false;
 			low = fp + sizeof(*frame);
 			fp = READ_ONCE(frame->caller);
 			if (unlikely(fp < low))
@@ -182,8 +266,9 @@ static __always_inline enum profile_stack_truncation stack_matches_user(const st
 		} while (pcs != last && fp <= end);
 	} while (pcs != last);
 	if (!fp)
-		return PROFILE_STACK_WHOLE;
-	return is_user_frame(fp, low) ? stack_user_end(fp) : PROFILE_STACK_TRUNCATED_USER_FRAME;
+		return end_reason == PROFILE_STACK_WHOLE;
+	return is_user_frame(fp, low) ? stack_ends_at(fp, end_reason) :
+					end_reason == PROFILE_STACK_TRUNCATED_USER_FRAME;
 }
 
 #endif

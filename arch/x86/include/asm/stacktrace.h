@@ -107,18 +107,18 @@ static __always_inline bool pc_in_function_hook(u64 pc)
 
 /*
  * The system call that the current task is in, by the return address that its entry has left at
- * the top of the stack; NO_SYSCALL outside. regs: what was interrupted, in the kernel.
+ * the top of the stack; NO_SYSCALL outside. A kernel thread has another address there, from its
+ * start on. regs: what was interrupted, in the kernel.
  */
 static __always_inline u32 task_syscall(const struct task *task, const struct pt_regs *regs)
 {
 	const struct pt_regs *entry = task_pt_regs(task);
-	u32 nr;
+	u32 nr = NO_SYSCALL;
 
-	if (((const u64 *)entry)[-2] != entry_marks.syscall_return || !task->proc ||
-	    regs->rip < entry_marks.entry_end)
-		return NO_SYSCALL;
-	nr = entry->orig_rax;
-	return nr < NO_SYSCALL ? nr : NO_SYSCALL;
+	if (((const u64 *)entry)[-2] == entry_marks.syscall_return &&
+	    regs->rip >= entry_marks.entry_end && (u32)entry->orig_rax < nr)
+		nr = entry->orig_rax;
+	return nr;
 }
 
 /* The same of a task that is off its CPU. */
