@@ -10,7 +10,7 @@ pub enum Process {}
 #[repr(C)]
 pub struct Start {
     cycles: u64,
-    off_cycles: u64,
+    off_bits: u64,
 }
 
 extern "C" {
@@ -42,7 +42,7 @@ struct AddUp(Start);
 
 impl AddUp {
     fn new() -> Self {
-        let mut start = Start { cycles: 0, off_cycles: 0 };
+        let mut start = Start { cycles: 0, off_bits: 0 };
         unsafe { profile_begin_add_up(&mut start) };
         AddUp(start)
     }
