@@ -22,14 +22,16 @@ pf_noinline struct profile_top_wait *waits_note_other(struct profile_task *pt, c
 						      u64 addr)
 {
 	struct profile_thread_waits *waits = &pt->waits.longest;
-	struct profile_top_wait *to = &waits->top[0], first;
+	struct profile_top_wait *first = &waits->top[0], *to = first, found;
 
-	if (waits->generation != pf_read_once(waits_generation)) {
+	if (waits->generation != pf_read_once(waits_generation))
 		*waits = (struct profile_thread_waits){
 			.generation = pf_read_once(waits_generation),
-			.top = { { .name = name, .addr = addr } },
 		};
-		return to;
+	if (!first->nr) {
+		first->name = name;
+		first->addr = addr;
+		return first;
 	}
 	for (u32 i = 0; i < PF_ARRAY_SIZE(waits->top); i++) {
 		struct profile_top_wait *top = &waits->top[i];
@@ -41,12 +43,12 @@ pf_noinline struct profile_top_wait *waits_note_other(struct profile_task *pt, c
 		if (top->cycles < to->cycles)
 			to = top;
 	}
-	if (to->name != name || to->addr != addr)
-		*to = (struct profile_top_wait){ .name = name, .addr = addr };
-	first = waits->top[0];
-	waits->top[0] = *to;
-	*to = first;
-	return &waits->top[0];
+	found = *to;
+	if (found.name != name || found.addr != addr)
+		found = (struct profile_top_wait){ .name = name, .addr = addr };
+	*to = *first;
+	*first = found;
+	return first;
 }
 
 /* Returns whether the thread spent most of its life waiting for others to end. */

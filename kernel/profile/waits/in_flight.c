@@ -32,22 +32,15 @@ static struct profile_thread_sums sums_of_thread(const struct profile_task *pt)
 	return os_off_cycles(pt) ? life : (struct profile_thread_sums){ 0 };
 }
 
-/*
- * The sums are of one moment, as the thread stays on its CPU. They are made without the lock, which
- * all threads share. Until the thread is removed from its list, a walk may count its times twice,
- * in its process's sums and in the thread: see programs_read().
- */
+/* The sums are of one moment, as the thread stays on its CPU. */
 void waits_end_thread(const struct profile_task *pt)
 {
 	struct profile_waits_process *waits = &pt->process->waits;
-	unsigned long irqs = os_irq_save(), flags;
 	struct profile_thread_sums life = sums_of_thread(pt);
 
-	flags = os_lock(&lists_lock);
+	os_assert_held(&lists_lock);
 	programs_add_threads(&waits->ended_threads, &life);
 	waits_note_thread(&waits->longest, pt, life.cycles, life.off_cycles);
-	os_unlock(&lists_lock, flags);
-	os_irq_restore(irqs);
 }
 
 static void set_times(struct wait_record *rec, const struct profile_task *pt)

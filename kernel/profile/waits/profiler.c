@@ -100,18 +100,13 @@ static void task_begin(os_task_t *task)
 	pt->waits.longest.generation = pf_read_once(waits_generation);
 }
 
-/* The thread's remaining time is not counted. */
+/* The thread's remaining time is not counted, and is no part of its last call, as for strace. */
 static void task_end(struct profile_task *pt)
 {
-	if (pt->process)
-		waits_end_thread(pt);
-}
-
-/* At the moment at which strace ends its last call. */
-static void task_ends_call(struct profile_task *pt)
-{
-	if (pt->process)
-		pt->waits.call_phase = PROFILE_EXITED << PROFILE_PHASE_SHIFT;
+	if (!pt->process)
+		return;
+	pt->waits.call_phase = PROFILE_EXITED << PROFILE_PHASE_SHIFT;
+	waits_end_thread(pt);
 }
 
 /* All threads have added their sums to the process. */
@@ -183,8 +178,7 @@ PROFILER(waits) = {
 	.unpin = waits_unpin,
 	.process_ended = waits_note_process,
 	.task_init = task_begin,
-	.task_exit_begin = task_end,
-	.task_exit = task_ends_call,
+	.task_exit = task_end,
 	.files = PROFILER_FILES(files),
 	.process_files = PROFILER_FILES(process_files),
 };
