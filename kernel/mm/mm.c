@@ -231,20 +231,6 @@ int mm_unmap_locked(struct mm *mm, u64 start, u64 end)
 	return error;
 }
 
-void mm_unlock_write_and_unmap(struct mm *mm, struct vma_removed *removed)
-{
-	if (!removed->first) {
-		mm_unlock_write(mm);
-		return;
-	}
-	mm_allow_faults(mm);
-	/* No page fault can map pages there, and no other call can map areas. */
-	rw_mutex_downgrade(&mm->lock);
-	pages_unmap_areas(mm, removed->first);
-	rw_mutex_unlock_read(&mm->lock);
-	vma_free_removed(removed);
-}
-
 /*
  * Maps *vma, whose start and end have been chosen: directly before next, or in place of what is
  * there if flags have MAP_FIXED. Sets *vma to NULL unless the caller has to free it.

@@ -57,8 +57,8 @@ PROGRAMS = {
     "cpu": (r"wall time waiting for a CPU, preempted", "sys_|futex|exit of a thread"),
     "faults": (r"CPU time in page faults: 25,\d\d\d, ", NO_WAIT),
     "mmlock": (
-        r"waiting for mm->lock in map_and_unmap\(\), held by map_area\(\) called from "
-        r"map_and_unmap\(\) and mm_unmap\(\) called from map_and_unmap\(\)",
+        r"waiting for mm->lock in map_and_unmap\(\), held by (map_area|mm_unmap)\(\) called from "
+        r"map_and_unmap\(\) and (?!\1)(map_area|mm_unmap)\(\) called from map_and_unmap\(\)",
         "exit of a",
     ),
     "desk": (r"for futex 0x\w+ \(in pthread_mutex_lock < serve_customer\)", "exit of a"),
