@@ -4,7 +4,7 @@
 
 /*
  * A user address space: sorted areas (struct vma), and a page table filled on demand. Code must not
- * access user memory with mm->lock held, because a page fault takes it, too.
+ * access user memory with mm->lock held, because a page fault may take it, too.
  */
 
 #include <asm/page.h>

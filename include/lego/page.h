@@ -76,6 +76,7 @@ void page_free(struct page *page);
 /* Drops a reference; the last one frees the pages. Any context but NMI. */
 static inline void page_put(struct page *page)
 {
+	ASSERT_NOT_NMI();
 	DEBUG_ASSERT(atomic_read(&page->refs) > 0);
 	if (atomic_dec_and_test(&page->refs))
 		page_free(page);

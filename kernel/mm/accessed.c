@@ -114,7 +114,7 @@ bool mm_clear_accessed(struct mm *mm, u64 *addr, u64 end, bool *flush)
 
 	ASSERT_HELD(&mm->lock);
 	while ((pte = pgtable_next(mm->pgd, addr, end))) {
-		/* CPUs set bits at any time; page faults, madvise(), munmap() replace the entry. */
+		/* CPUs set bits at any time; page faults and calls that unmap replace the entry. */
 		for (old = READ_ONCE(*pte); pte_has_page(old); old = seen) {
 			seen = cmpxchg(pte, old, (old & ~(PTE_ACCESSED | PTE_DIRTY)) | PTE_SAMPLED);
 			if (seen == old) {

@@ -206,7 +206,7 @@ static const struct vma *anonymous_area(const struct mm *mm, u64 addr, u32 acces
 	const struct vma *vma;
 
 	ASSERT_HELD(&mm->pt_lock);
-	if (mm->faults_wait || mm->gets_no_pages)
+	if (smp_load_acquire(&mm->faults_wait) || mm->gets_no_pages)
 		return NULL;
 	vma = vma_tree_find(&mm->areas, addr);
 	return vma && vma->start <= addr && !vma->file && access_allowed(vma, access) ? vma : NULL;

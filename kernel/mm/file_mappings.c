@@ -108,7 +108,7 @@ bool mm_may_write_file(const struct inode *inode)
 
 	might_sleep();
 	while (!found && (mm = step(mm))) {
-		/* munmap() reads while it takes away the access to pages whose areas are gone. */
+		/* munmap() and mremap() are readers while they unmap pages that have no area. */
 		mm_lock_write(mm);
 		for_each_vma(vma, mm)
 			found |= vma_writes_file(vma) && vma->file->inode == inode;

@@ -41,10 +41,6 @@ phys_addr_t early_ram_end(void);
 						 (mm)->lock.holders == RW_MUTEX_WRITER), \
 		     #mm "->lock is held for writing")
 
-/*
- * Locks for writing, and makes page faults wait. Who only adds areas in free places, or removes
- * areas, need not do that: a page fault looks again, with pt_lock held, when it maps its page.
- */
 static inline void mm_stop_faults(struct mm *mm)
 {
 	spin_lock(&mm->pt_lock);
@@ -53,6 +49,10 @@ static inline void mm_stop_faults(struct mm *mm)
 	spin_unlock(&mm->pt_lock);
 }
 
+/*
+ * Locks for writing, and makes page faults wait. Who only adds areas in free places, or removes
+ * areas, need not do that: a page fault looks again, with pt_lock held, when it maps its page.
+ */
 static inline void mm_lock_write(struct mm *mm)
 {
 	rw_mutex_lock_write(&mm->lock);
@@ -72,7 +72,7 @@ static inline int mm_lock_write_killable(struct mm *mm)
 /* Lets page faults go on that do not take the lock. */
 static inline void mm_allow_faults(struct mm *mm)
 {
-	/* Pairs with the acquire of pt_lock in fault_anonymous(), which sees all changes. */
+	/* Pairs with the acquire in anonymous_area(), which sees all changes. */
 	smp_store_release(&mm->faults_wait, false);
 }
 
@@ -82,10 +82,21 @@ static inline void mm_unlock_write(struct mm *mm)
 	rw_mutex_unlock_write(&mm->lock);
 }
 
-#define ASSERT_FAULTS_WAIT(mm) \
-	ASSERT_NAMED(list_empty(&(mm)->node) || (mm)->faults_wait, #mm "->faults_wait")
+#define ASSERT_FAULTS_WAIT(mm)                                                                   \
+	do {                                                                                     \
+		ASSERT_MM_HELD_WRITE(mm);                                                        \
+		ASSERT_NAMED(list_empty(&(mm)->node) || (mm)->faults_wait, #mm "->faults_wait"); \
+	} while (0)
+/* An area may be changed: no page fault looks at it meanwhile. */
+#define ASSERT_MAY_CHANGE_AREAS(mm)                                  \
+	ASSERT_NAMED(list_empty(&(mm)->node) || (mm)->faults_wait || \
+			     lock_check_held(&(mm)->pt_lock.map),    \
+		     #mm "->faults_wait or pt_lock")
 
-/* The areas (vma.c), guarded by mm->lock. These functions do not change page tables. */
+/*
+ * The areas (vma.c), guarded by mm->lock. Page faults that do not take it look them up with
+ * pt_lock: see mm_lock_write(). These functions do not change page tables.
+ */
 
 /*
  * Returns the first area that ends after addr (the area that contains addr, if there is one), or

@@ -77,6 +77,7 @@ void vma_free_all(struct mm *mm)
 static void link_vma(struct mm *mm, struct vma *vma, struct vma *prev)
 {
 	ASSERT_MM_HELD_WRITE(mm);
+	ASSERT_MAY_CHANGE_AREAS(mm);
 	DEBUG_ASSERT(vma->start < vma->end && !((vma->start | vma->end) % PAGE_SIZE));
 	DEBUG_ASSERT(vma->end <= TASK_SIZE);
 	vma_tree_add(&mm->areas, vma, prev);
@@ -88,6 +89,7 @@ static void link_vma(struct mm *mm, struct vma *vma, struct vma *prev)
 static void unlink_vma(struct mm *mm, struct vma *vma)
 {
 	ASSERT_MM_HELD_WRITE(mm);
+	ASSERT_MAY_CHANGE_AREAS(mm);
 	vma_tree_remove(&mm->areas, vma);
 	mm->nr_vmas--;
 	DEBUG_ASSERT(areas_are_sound(mm));
@@ -209,6 +211,7 @@ int vma_split_around(struct mm *mm, struct vma *vma, u64 start, u64 end)
 /* Takes the end or the start of an area that are in [start, end) from it. */
 static void cut_vma(struct mm *mm, struct vma *vma, u64 start, u64 end)
 {
+	ASSERT_MAY_CHANGE_AREAS(mm);
 	if (vma->start < start) {
 		BUG_ON(vma->end > end);
 		set_end(vma, start);
@@ -227,8 +230,8 @@ void vma_remove_range(struct mm *mm, struct vma *vma, u64 start, u64 end,
 	ASSERT_MM_HELD_WRITE(mm);
 	for (; vma && vma->start < end; vma = next) {
 		next = vma->next;
-		pages_keep_peak_kernel(mm);
 		begin_change(mm);
+		pages_keep_peak_kernel(mm);
 		if (vma->start >= start && vma->end <= end) {
 			unlink_vma(mm, vma);
 			*link = vma;
@@ -270,7 +273,7 @@ static void merge_with_next(struct mm *mm, struct vma *vma)
 
 	/*
 	 * The upper area becomes empty before it is removed, so that no hole changes its size.
-	 * Nobody else sees that, because mm->lock is held.
+	 * Nobody else sees that: page faults wait, or pt_lock is held.
 	 */
 	vma->end = upper->start = upper->end;
 	vma_remove(mm, upper);

@@ -4,7 +4,8 @@
 
 /*
  * A tree of areas by address, which do not overlap. The caller holds mm->lock, for writing if areas
- * change, and owns the areas: nothing is allocated here. The time of each call grows with the
+ * or bounds of holes change, and owns the areas: nothing is allocated here. For vma_tree_find(),
+ * which looks at no bounds, pt_lock is enough. The time of each call grows with the
  * logarithm of their number, that of vma_tree_place() on average.
  */
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Threads map and unmap large areas. This blocks the page faults of others, by mm->lock. */
+/* Threads map and unmap large areas. They wait for each other, by mm->lock. */
 #include "diagnosis.h"
 
 #include <sys/mman.h>

@@ -270,6 +270,7 @@ static void test_search_lowers_bounds(void **state)
 	assert_int_equal(vma_tree_place(&tree, addr_of(8 * 7), 3 * PAGE, &next), 0);
 	for (struct vma *vma = areas[6].child[0]; vma; vma = vma->child[1])
 		assert_true(vma->max_gap < 3 * PAGE);
+	assert_true(tree.root->child[0]->max_gap < 3 * PAGE);
 	compare();
 }
 
