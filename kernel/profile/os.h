@@ -453,8 +453,9 @@ static const u64 os_no_faults pf_unused;
 #define os_task_exec_cycles(pt) ((void)(pt), os_cycles())
 #endif
 /*
- * Adds the CPU times so far of all threads of a process, including ended ones. Any context but NMI.
- * A kernel without such accounts has OS_HAS_CPU_TIMES 0; then reports do not divide CPU time.
+ * Adds the CPU times so far of all threads of a process, including ended ones. Any context but NMI,
+ * with a lock of the profilers held: if it takes a lock, no hook is called with that lock held. A
+ * kernel without such accounts has OS_HAS_CPU_TIMES 0; then reports do not divide CPU time.
  */
 #ifndef OS_HAS_CPU_TIMES
 #define OS_HAS_CPU_TIMES 0

@@ -61,10 +61,11 @@ struct profiler {
 	void (*print)(const struct report *report);
 	/*
 	 * Adds its part of a process that ends to a summary, and says in it what holds for all
-	 * processes: has_calls. Interrupts may be off. If proc is NULL, only the latter.
+	 * processes: has_calls. If proc is NULL, only the latter. Interrupts may be off, with the
+	 * lock of programs.c held, which is taken before lists_lock.
 	 */
 	void (*summarize)(os_process_t *proc, struct report_summary *summary);
-	/* Offers its findings (findings.h), before print(). Same contexts as summarize. */
+	/* Offers its findings (findings.h), before print(). Process context. */
 	void (*find)(const struct finding_scope *scope);
 	/* Calls add() with its part of the summary of each process that has not ended. */
 	void (*visit_running)(report_add_fn *add);

@@ -64,7 +64,7 @@ static struct row *row_of(struct rows *rows, const char *name)
 	char key[NAME_BYTES] = "";
 	struct row *row;
 
-	os_strscpy(key, name, sizeof(key));
+	report_copy_printable(key, name, sizeof(key));
 	for (u32 i = 0; i < rows->nr; i++) {
 		if (!memcmp(rows->rows[i].name, key, sizeof(key)))
 			return &rows->rows[i];
@@ -118,10 +118,8 @@ void programs_read(struct report_summary *total)
 	} while (report_nr_exits() != nr_exits && --tries);
 
 	*total = all.others.sums;
-	for (u32 i = 0; i < all.nr; i++) {
-		report_make_printable(all.rows[i].name);
+	for (u32 i = 0; i < all.nr; i++)
 		add_summary(total, &all.rows[i].sums);
-	}
 	report_summarize(NULL, total);
 }
 

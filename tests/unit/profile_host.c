@@ -24,6 +24,18 @@ void host_add_cpu_times(struct profile_cpu_times *times)
 struct profile_machine_times host_machine_times;
 int host_nr_fences_dropped;
 bool host_idle;
+void (*host_meanwhile)(void);
+
+bool host_is_idle(void)
+{
+	void (*meanwhile)(void) = host_meanwhile;
+
+	host_meanwhile = NULL;
+	if (meanwhile)
+		meanwhile();
+	return host_idle;
+}
+
 bool host_dying;
 unsigned int host_irq_depth = 1;
 u64 host_timer_deadline;

@@ -100,10 +100,12 @@ extern __thread u32 host_tid;
 extern u32 host_pid, host_syscall;
 extern char host_comm[16];
 extern __thread struct task *host_current;
-#define os_current_task()	 host_current
-#define os_current_tid()	 host_tid
-#define os_current_pid()	 host_pid
-#define os_task_idle(task)	 host_idle
+#define os_current_task()  host_current
+#define os_current_tid()   host_tid
+#define os_current_pid()   host_pid
+#define os_task_idle(task) host_is_idle()
+bool host_is_idle(void);
+extern void (*host_meanwhile)(void); /* what another CPU does at the next look at host_idle */
 #define os_process_program(proc) host_program
 extern u8 host_program;
 /* Returns a different key for each combination of the values above. */

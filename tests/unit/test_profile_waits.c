@@ -244,6 +244,27 @@ static void test_scope_is_the_process(void **state)
 	assert_int_equal(wait_view.nr_rows, 0);
 }
 
+static u32 nr_looks;
+
+static void reset_at_last_look(void)
+{
+	if (--nr_looks)
+		host_meanwhile = reset_at_last_look;
+	else
+		profile_reset();
+}
+
+/* Another CPU resets while a wait that began before is about to be counted. */
+static void test_a_reset_meanwhile(void **state)
+{
+	nr_looks = os_key_is_set(&profile_delays_key) ? 2 : 1; /* delay_wait() looks first */
+	host_meanwhile = reset_at_last_look;
+	wait_and_run("pipe", 2000, 5000, 5400);
+	assert_int_equal(nr_looks, 0);
+	assert_int_equal(only_row(NULL)->asleep_cycles, 0);
+	assert_int_equal(only_row(NULL)->ready_cycles, 0);
+}
+
 /* The summary has times from the scheduler, from the kernel's accounts, and from the records. */
 static void test_summary(void **state)
 {
@@ -377,6 +398,7 @@ int main(void)
 		cmocka_unit_test_setup(test_in_flight, setup),
 		cmocka_unit_test_setup(test_tables_have_one_total, setup),
 		cmocka_unit_test_setup(test_scope_is_the_process, setup),
+		cmocka_unit_test_setup(test_a_reset_meanwhile, setup),
 		cmocka_unit_test_setup(test_summary, setup),
 		cmocka_unit_test_setup(test_signals, setup),
 		cmocka_unit_test_setup(test_accounts_of_the_machine, setup),

@@ -185,9 +185,13 @@ static pf_always_inline u64 profile_point_begin(const struct profile_point *poin
  * path: one read of the clock, two compares, an add and an increment in this CPU's memory, and an
  * add and an increment in the thread's memory. Any unusual pair (no start, another CPU, a clock
  * that went back, a reset since its start) reads as longer than the longest one so far, so one
- * compare finds it. The trace events of a pair are recorded outside of the measured time.
+ * compare finds it; of a point that may sleep, another CPU reads as a longer time off one than the
+ * pair took. The trace events of a pair are recorded outside of the measured time.
  */
 #define __PROFILE_POINT_CODE(name, sleeps_)                                                        \
+	enum {                                                                                     \
+		__profile_sleeps_##name = sleeps_                                                  \
+	};                                                                                         \
 	static OS_DEFINE_PER_CPU(struct profile_point_cpu, __PROFILE_POINT_CPU(name)) =            \
 		OS_EACH_CPU({ .min_cycles = ~0ull });                                              \
 	static struct profile_point __PROFILE_POINT(name);                                         \
@@ -276,9 +280,13 @@ slow:                                                                           
 #define __PROFILE_TIME_START(name, start) (*(start) = __PROFILE_BEGIN(name)())
 #define __PROFILE_TIME_LEAVE(name, start) __PROFILE_END(name)(start)
 
-/* Keeps a start for each CPU, and nr_switches then: a start from before a switch is not valid. */
-#define PROFILE_POINT_CPU_TIME(name)                                              \
-	static OS_DEFINE_PER_CPU(struct profile_time, __profile_cpu_time_##name); \
+/*
+ * Keeps a start for each CPU, and nr_switches then: a start from before a switch is not valid. The
+ * point must be one that does not sleep.
+ */
+#define PROFILE_POINT_CPU_TIME(name)                                                   \
+	_Static_assert(!__profile_sleeps_##name, "a section of a CPU does not sleep"); \
+	static OS_DEFINE_PER_CPU(struct profile_time, __profile_cpu_time_##name);      \
 	static OS_DEFINE_PER_CPU(u32, __profile_cpu_switches_##name);
 #define profile_point_start_cpu(name)                                                          \
 	do {                                                                                   \

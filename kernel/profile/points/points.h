@@ -96,6 +96,8 @@ extern struct profile_point __stop_profile_points[] __attribute__((weak));
 /* task.c: the sums of each thread and process. Returns 0 or -ENOMEM. */
 int points_tasks_init(void);
 void points_tasks_switch(bool on); /* process context, one caller at a time */
+/* It is on, and all CPUs know what points need of their threads. For the self-test. */
+extern bool points_tasks_are_known;
 void points_tasks_reset(void);
 void points_task_init(os_task_t *task);
 void points_task_exit(struct profile_task *pt);

@@ -94,14 +94,20 @@ int points_tasks_init(void)
  * Makes context switches update what points need of the thread, or stops that. Called before the
  * first point is switched on, and after the last one is switched off. Process context.
  */
+bool points_tasks_are_known;
+
 void points_tasks_switch(bool on)
 {
 	os_assert_process_context();
 	if (os_key_is_set(&profile_points_key) == on)
 		return;
+	if (!on)
+		pf_write_once(points_tasks_are_known, false);
 	os_key_set(&profile_points_key, on);
-	if (on)
+	if (on) {
 		os_run_on_all_cpus(run_current);
+		pf_write_once(points_tasks_are_known, true);
+	}
 }
 
 static void begin_period(struct profile_process *pp, enum point_since since)

@@ -11,6 +11,9 @@
 
 #include "../process_lists.h"
 #include "../profiler.h"
+#ifdef CONFIG_PROFILE_POINTS
+#include "../points/points.h"
+#endif
 #ifdef CONFIG_PROFILE_HEATMAP
 #include "../stack_store.h"
 #endif
@@ -231,16 +234,17 @@ static void check_runs(struct profile_task *pt)
 	static bool said;
 	unsigned long flags;
 	u64 kept, off;
+	bool known;
 
-	if (!is_on || said || !os_current_task() || os_task_profile(os_current_task()) != pt ||
-	    !os_key_is_set(&profile_points_key))
+	if (!is_on || said || !os_current_task() || os_task_profile(os_current_task()) != pt)
 		return;
 	flags = os_lock(&lists_lock); /* stays on this CPU */
+	known = pf_read_once(points_tasks_are_known);
 	off = os_off_cycles(pt);
 	kept = os_this_cpu_read(os_local(profile_off_bits)) -
 	       os_this_cpu_read(os_local(profile_cpu_bits));
 	os_unlock(&lists_lock, flags);
-	if (kept == off)
+	if (!known || kept == off)
 		return;
 	said = true;
 	BROKEN("profile_task_runs() came when os_off_cycles() of its thread was %lu, not %lu: call "

@@ -49,11 +49,12 @@ static void set_times(struct wait_record *rec, const struct profile_task *pt)
 	u64 start = pf_min(pf_max(pf_read_once(pt->waits.out_cycles), since), now), woken = start;
 
 	if (rec->kind == WAIT_SLEPT) {
-		u64 cycles = pf_read_once(pt->waits.woken_cycles);
+		/* Pairs with the release in set_waker(). */
+		u64 cycles = pf_load_acquire(&pt->waits.woken_cycles);
 
 		woken = cycles ? pf_min(pf_max(cycles, start), now) : now;
 		if (cycles &&
-		    pf_load_acquire(&pt->waits.waker_generation) == pf_read_once(waits_generation))
+		    pf_read_once(pt->waits.waker_generation) == pf_read_once(waits_generation))
 			rec->waker = pt->waits.waker;
 	}
 	rec->nr = 1;

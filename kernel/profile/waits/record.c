@@ -323,8 +323,9 @@ static pf_always_inline void set_waker(os_task_t *thread, const struct wait_cpu 
 	struct profile_waits_task *waits = &os_task_profile(thread)->waits;
 
 	waits->waker = rec;
-	pf_store_release(&waits->waker_generation, w->store.generation);
-	waits->woken_cycles = os_woken_cycles(thread);
+	waits->waker_generation = w->store.generation;
+	/* Pairs with the acquire in set_times(): who finds it finds the waker. */
+	pf_store_release(&waits->woken_cycles, os_woken_cycles(thread));
 }
 
 /* Adds a wake-up for which is_last_waker() returned true. */
@@ -529,16 +530,17 @@ static pf_noinline void other_wait_ended(u64 now, const os_regs_t *regs)
 	struct wait_cpu *w = os_this_cpu_ptr(&os_local(wait_cpus));
 	os_task_t *task = os_current_task();
 	struct profile_task *pt = os_task_profile(task);
-	u64 start = pf_min(pf_max(pt->waits.out_cycles, pf_read_once(waits_since_cycles)), now);
 	struct profile_top_wait *slept_for = NULL;
 	struct wait_record *rec = NULL;
-	u64 woken = start;
+	u64 start, woken;
 
 	if (os_task_idle(task))
 		return;
 	stack_collect_poll();
 	if (begin_record(w))
 		rec = find_wait(w, task, regs);
+	/* Behind the look at the generation: a wait in a store after a reset begins with it. */
+	start = woken = pf_min(pf_max(pt->waits.out_cycles, pf_read_once(waits_since_cycles)), now);
 	if (pt->waits.woken_cycles) {
 		woken = pf_min(pf_max(pt->waits.woken_cycles, start), now);
 		slept_for = waits_slept_for(pt, os_wait_name(task), os_wait_addr(task));
@@ -549,12 +551,13 @@ static pf_noinline void other_wait_ended(u64 now, const os_regs_t *regs)
 }
 
 /*
- * Called once reports delay threads. Returns now, or 0 if waits are off. So the caller need not
- * keep it.
+ * Called once reports delay threads, which an idle CPU is not. Returns now, or 0 if waits are off.
+ * So the caller need not keep it.
  */
 static pf_noinline u64 delay_wait(u64 now)
 {
-	report_delay_switch_in(os_task_profile(os_current_task()), now);
+	if (!os_task_idle(os_current_task()))
+		report_delay_switch_in(os_task_profile(os_current_task()), now);
 	return pf_read_once(waits_off_time.is_off) ? 0 : now;
 }
 

@@ -83,7 +83,7 @@ struct wait_counts {
  */
 struct wait_counts waits_read(unsigned int cpu, const struct wait_record *rec);
 
-/* in_flight.c: adds a thread's life to those of its process. Takes lists_lock. */
+/* in_flight.c: adds a thread's life to those of its process. lists_lock is held. */
 void waits_end_thread(const struct profile_task *pt);
 typedef void wait_visit_fn(unsigned int cpu, const struct wait_record *rec);
 /*
