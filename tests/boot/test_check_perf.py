@@ -77,8 +77,8 @@ def test_three_instructions_in_one_call(tree, base):
         "operation madvise: +3 instructions a round, 200 rounds",
         "sys_madvise: +3 instructions a call, 330 calls",
     ]
-    # A fourth one can be padding, which is not executed.
-    assert code in [f"code that differs: sys_madvise (+{nr})" for nr in (3, 4)]
+    # One more or less can be padding, which is not executed.
+    assert code in [f"code that differs: sys_madvise (+{nr})" for nr in (2, 3, 4)]
 
 
 def test_commits_that_git_bisect_skips(tree, base):

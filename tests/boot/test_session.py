@@ -31,12 +31,25 @@ def play(argv, name):
         console.close(force=True)
 
 
+def play_on_linux(image):
+    """
+    Returns what the session shows on Linux. There, busybox's shell has missed a Ctrl-C in a loop on
+    a busy host: that is another session.
+    """
+    for _ in range(2):
+        try:
+            return play(host_run.command(image, ["/init"]), "typed.host")
+        except pexpect.TIMEOUT:
+            continue
+    return play(host_run.command(image, ["/init"]), "typed.host")
+
+
 def test_shows_what_linux_shows(builds):
     """The terminal shows the same bytes, with the echo of what is typed and the prompts."""
     image = builds.initrd("shell.cpio")
     options = f"--interactive --smp {SMP} --append profile.on_exit=none"
     run = f"{ROOT}/scripts/qemu-run {options} --kernel {builds.kernel()} --initrd {image}"
-    host = play(host_run.command(image, ["/init"]), "typed.host")
+    host = play_on_linux(image)
     # The guest writes CR LF itself.
     guest = play(["sh", "-c", f"stty -onlcr && exec {run}"], "typed.guest")
     assert len(host) >= 25
