@@ -46,13 +46,19 @@ static u64 next_random(u64 below)
 	return (random_state >> 33) % below;
 }
 
+/* In random changes, the last byte is that of all files. */
+static u64 last_of(u64 last)
+{
+	return last == NR_BYTES - 1 ? LOCK_LAST_BYTE : last;
+}
+
 static struct file_lock *add(struct file_lock *lock, u32 owner, u64 start, u64 last, u8 type)
 {
 	*lock = (struct file_lock){
 		.owner = &owners[owner],
 		.type = type,
 		.start = start,
-		.last = last,
+		.last = last_of(last),
 	};
 	lock_tree_add(&tree, lock);
 	return lock;
@@ -76,7 +82,7 @@ static void check_range(u32 owner, u64 start, u64 last, u8 type)
 		.owner = &owners[owner],
 		.type = type,
 		.start = start,
-		.last = last,
+		.last = last_of(last),
 	};
 	struct file_lock *found = lock_tree_conflict(&tree, &request), *own = NULL;
 	u64 first = UINT64_MAX;
