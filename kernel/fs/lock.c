@@ -31,7 +31,7 @@ struct file_locks {
 
 struct lock_wait {
 	struct list_head node;	/* in one of the file's lists */
-	struct lock_wait *next; /* in the bucket of the owner, if that is a process */
+	struct lock_wait *next; /* in the bucket of the owner */
 	const void *owner;
 	const struct file_lock *request;
 	const void *blocker; /* owner of a conflicting lock or woken wait; NULL: try again */
@@ -43,8 +43,8 @@ static DEFINE_MUTEX(lock_mutex);
 
 static LIST_HEAD(all_locks); /* all locks held */
 
-/* The waiting requests of processes, by owner. */
-#define LOG2_BUCKETS 6
+/* All of these, by owner. */
+#define LOG2_BUCKETS 8
 static struct lock_wait *buckets[1 << LOG2_BUCKETS];
 
 #define MAX_CHAIN 10 /* processes that wait for each other; as with Linux */
@@ -71,11 +71,17 @@ static void remove_from_bucket(struct lock_wait *wait)
 	*at = wait->next;
 }
 
+static bool is_of_process(const struct file_lock *request)
+{
+	return request->owner != request->file;
+}
+
+/* Returns who blocks a request of this process. */
 static const void *blocker_of(const void *owner)
 {
 	const struct lock_wait *wait = *bucket_of(owner);
 
-	while (wait && wait->owner != owner)
+	while (wait && (wait->owner != owner || !is_of_process(wait->request)))
 		wait = wait->next;
 	return wait ? wait->blocker : NULL;
 }
@@ -160,32 +166,52 @@ static const struct file_lock *find_woken(struct file_locks *locks, const struct
 	return NULL;
 }
 
+/* Wakes a waiter whose request is in this range, if it can be granted now. */
+static bool wake_waiter(struct file_locks *locks, struct lock_wait *wait,
+			const struct file_lock *range)
+{
+	const struct file_lock *request = wait->request, *conflict;
+
+	if (request->kind != range->kind || !overlaps(request, range))
+		return false;
+	conflict = find_conflict(locks, request);
+	if (!conflict)
+		conflict = find_woken(locks, request);
+	WRITE_ONCE(wait->blocker, conflict ? conflict->owner : NULL);
+	if (conflict)
+		return false;
+	list_del(&wait->node);
+	list_add_tail(&wait->node, &locks->woken);
+	wake_up_all(&wait->wq);
+	return true;
+}
+
+/* Does the same for all requests of an owner that wait for this file. */
+static void wake_owner(struct file_locks *locks, const void *owner, const struct file_lock *range)
+{
+	for (struct lock_wait *wait = *bucket_of(owner); wait; wait = wait->next) {
+		if (wait->owner == owner && wait->blocker &&
+		    wait->request->file->inode->locks == locks)
+			wake_waiter(locks, wait, range);
+	}
+}
+
 /* Wakes those whose requests in this range can be granted now. */
 static void wake_waiters(struct file_locks *locks, const struct file_lock *range)
 {
 	struct lock_wait *wait, *next;
-	const void *only = NULL; /* the owner whose requests can still be granted; NULL: any */
 
 	ASSERT_HELD(&lock_mutex);
 	list_for_each_entry_safe(wait, next, &locks->waits, node) {
-		const struct file_lock *request = wait->request, *conflict;
+		const struct file_lock *request = wait->request;
 
-		if (request->kind != range->kind || !overlaps(request, range) ||
-		    (only && request->owner != only))
-			continue;
-		conflict = find_conflict(locks, request);
-		if (!conflict)
-			conflict = find_woken(locks, request);
-		WRITE_ONCE(wait->blocker, conflict ? conflict->owner : NULL);
-		if (conflict)
-			continue;
-		list_del(&wait->node);
-		list_add_tail(&wait->node, &locks->woken);
-		wake_up_all(&wait->wq);
-		/* Others' conflict with this one. Only processes must know their blocker. */
-		if (request->type == F_WRLCK && request->start <= range->start &&
-		    request->last >= range->last && !locks->nr_process_waits)
-			only = request->owner;
+		/* Others' conflict with such a one. Only processes must know their blocker. */
+		if (wake_waiter(locks, wait, range) && request->type == F_WRLCK &&
+		    request->start <= range->start && request->last >= range->last &&
+		    !locks->nr_process_waits) {
+			wake_owner(locks, wait->owner, range);
+			return;
+		}
 	}
 }
 
@@ -274,7 +300,7 @@ static int wait_for_change(struct file_locks *locks, const struct file_lock *req
 		.request = request,
 		.blocker = conflict->owner,
 	};
-	bool of_process = request->owner != request->file;
+	bool of_process = is_of_process(request);
 	int error;
 
 	ASSERT_HELD(&lock_mutex);
@@ -284,15 +310,13 @@ static int wait_for_change(struct file_locks *locks, const struct file_lock *req
 			   LOCK_PLACE("lock_wait"));
 	list_add_tail(&wait.node, &locks->waits);
 	locks->nr_process_waits += of_process;
-	if (of_process)
-		add_to_bucket(&wait);
+	add_to_bucket(&wait);
 	mutex_unlock(&lock_mutex);
 	error = wait_event_interruptible(&wait.wq, !READ_ONCE(wait.blocker));
 	mutex_lock(&lock_mutex);
 	list_del(&wait.node);
 	locks->nr_process_waits -= of_process;
-	if (of_process)
-		remove_from_bucket(&wait);
+	remove_from_bucket(&wait);
 	if (!wait.blocker && (error || find_conflict(locks, request)))
 		wake_waiters(locks, request);
 	return error;
