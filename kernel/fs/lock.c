@@ -166,9 +166,9 @@ static const struct file_lock *find_woken(struct file_locks *locks, const struct
 	return NULL;
 }
 
-/* Wakes a waiter whose request is in this range, if it can be granted now. */
-static bool wake_waiter(struct file_locks *locks, struct lock_wait *wait,
-			const struct file_lock *range)
+/* Wakes a waiter, and returns true, if its request is in this range and can be granted now. */
+static bool grant_waiter(struct file_locks *locks, struct lock_wait *wait,
+			 const struct file_lock *range)
 {
 	const struct file_lock *request = wait->request, *conflict;
 
@@ -192,7 +192,7 @@ static void wake_owner(struct file_locks *locks, const void *owner, const struct
 	for (struct lock_wait *wait = *bucket_of(owner); wait; wait = wait->next) {
 		if (wait->owner == owner && wait->blocker &&
 		    wait->request->file->inode->locks == locks)
-			wake_waiter(locks, wait, range);
+			grant_waiter(locks, wait, range);
 	}
 }
 
@@ -206,7 +206,7 @@ static void wake_waiters(struct file_locks *locks, const struct file_lock *range
 		const struct file_lock *request = wait->request;
 
 		/* Others' conflict with such a one. Only processes must know their blocker. */
-		if (wake_waiter(locks, wait, range) && request->type == F_WRLCK &&
+		if (grant_waiter(locks, wait, range) && request->type == F_WRLCK &&
 		    request->start <= range->start && request->last >= range->last &&
 		    !locks->nr_process_waits) {
 			wake_owner(locks, wait->owner, range);
