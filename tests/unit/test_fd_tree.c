@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Tests kernel/fs/fd_tree.c: random changes against an array, failing allocations, and that the
- * cost does not grow with the number of descriptors. Cost is counted in basic blocks: the compiler
- * calls __sanitizer_cov_trace_pc() in each.
+ * cost does not grow with the number of descriptors. Cost is counted in basic blocks (blocks.h).
  */
 
 #include <setjmp.h>
@@ -13,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "blocks.h"
 #include <lego/fd_tree.h>
 
 #define NR_FDS 20000 /* size of the array */
@@ -21,16 +21,9 @@
 static struct fd_tree tree;
 static void *model[NR_FDS];
 static int nr_live, nr_allowed; /* nodes */
-static u64 nr_blocks, random_state;
 
-void __sanitizer_cov_trace_pc(void);
 void *kzalloc(size_t size);
 void kfree(const void *ptr);
-
-__attribute__((no_sanitize_coverage)) void __sanitizer_cov_trace_pc(void)
-{
-	nr_blocks++;
-}
 
 void *kzalloc(size_t size)
 {
@@ -63,12 +56,6 @@ static int tear_down(void **state)
 	fd_tree_free(&tree);
 	assert_int_equal(nr_live, 0);
 	return 0;
-}
-
-static int next_random(int below)
-{
-	random_state = random_state * 6364136223846793005ull + 1442695040888963407ull;
-	return (int)((random_state >> 33) % (u64)below);
 }
 
 static void set(int fd, void *value)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Tests kernel/fs/lock_tree.c: random changes against an array; and the cost does not grow with the
- * number of locks. Cost is counted in basic blocks, as in test_vma_tree.c.
+ * number of locks. Cost is counted in basic blocks (blocks.h).
  */
 
 #include <setjmp.h>
@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "blocks.h"
 #include "../../kernel/fs/lock_tree.h"
 #include <lego/kernel.h>
 
@@ -23,14 +24,6 @@ static struct file_lock locks[MAX_LOCKS];
 static struct file_lock *held[NR_OWNERS][NR_BYTES]; /* by their first bytes */
 static const char owners[MAX_LOCKS];
 static struct lock_tree tree;
-static u64 nr_blocks, random_state;
-
-void __sanitizer_cov_trace_pc(void);
-
-__attribute__((no_sanitize_coverage)) void __sanitizer_cov_trace_pc(void)
-{
-	nr_blocks++;
-}
 
 static int set_up(void **state)
 {
@@ -38,12 +31,6 @@ static int set_up(void **state)
 	memset(held, 0, sizeof(held));
 	random_state = 1;
 	return 0;
-}
-
-static u64 next_random(u64 below)
-{
-	random_state = random_state * 6364136223846793005ull + 1442695040888963407ull;
-	return (random_state >> 33) % below;
 }
 
 /* In random changes, the last byte is that of all files. */

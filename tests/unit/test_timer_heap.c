@@ -2,7 +2,7 @@
 /*
  * Tests kernel/time/timer_heap.c: timers leave in the order of their times, equal ones in the order
  * they were added, whichever others are removed meanwhile; and the cost does not grow with their
- * number. Cost is counted in basic blocks: the compiler calls __sanitizer_cov_trace_pc() in each.
+ * number. Cost is counted in basic blocks (blocks.h).
  */
 
 #include <setjmp.h>
@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "blocks.h"
 #include "../../kernel/time/timer_heap.h"
 #include <lego/kernel.h>
 
@@ -23,14 +24,6 @@
 
 static struct timer timers[MAX_TIMERS];
 static struct timer_heap heap;
-static u64 nr_blocks, random_state;
-
-void __sanitizer_cov_trace_pc(void);
-
-__attribute__((no_sanitize_coverage)) void __sanitizer_cov_trace_pc(void)
-{
-	nr_blocks++;
-}
 
 static int set_up(void **state)
 {
@@ -39,12 +32,6 @@ static int set_up(void **state)
 	heap = (struct timer_heap){ 0 };
 	random_state = 1;
 	return 0;
-}
-
-static u64 next_random(u64 below)
-{
-	random_state = random_state * 6364136223846793005ull + 1442695040888963407ull;
-	return (random_state >> 33) % below;
 }
 
 /*

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Tests kernel/mm/vma_tree.c: random changes against a map from page to area; and the cost does not
- * grow with the number of areas. Cost is counted in basic blocks: the compiler calls
- * __sanitizer_cov_trace_pc() in each.
+ * grow with the number of areas. Cost is counted in basic blocks (blocks.h).
  */
 
 #include <setjmp.h>
@@ -13,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "blocks.h"
 #include "../../kernel/mm/vma_tree.h"
 #include <lego/kernel.h>
 
@@ -28,14 +28,6 @@ static struct vma areas[MAX_AREAS];
 static struct vma *map[NR_PAGES + 1]; /* the last page is always free */
 static struct vma_tree tree;
 static unsigned int nr_areas;
-static u64 nr_blocks, random_state;
-
-void __sanitizer_cov_trace_pc(void);
-
-__attribute__((no_sanitize_coverage)) void __sanitizer_cov_trace_pc(void)
-{
-	nr_blocks++;
-}
 
 static int set_up(void **state)
 {
@@ -45,12 +37,6 @@ static int set_up(void **state)
 	nr_areas = 0;
 	random_state = 1;
 	return 0;
-}
-
-static u64 next_random(u64 below)
-{
-	random_state = random_state * 6364136223846793005ull + 1442695040888963407ull;
-	return (random_state >> 33) % below;
 }
 
 static u64 addr_of(u64 page)

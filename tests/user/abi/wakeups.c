@@ -114,7 +114,10 @@ static void unlock_record(void)
 	CHECK(set_record(F_UNLCK, 0) && set_record(F_UNLCK, 4));
 }
 
-/* What tells that an event is left, which nobody has got; or how many events there are. */
+/*
+ * The poll event that is set while an event is left that no waiter has got; or, where none tells
+ * that, how many events there are.
+ */
 enum {
 	READABLE = POLLIN,
 	WRITABLE = POLLOUT,
