@@ -184,10 +184,13 @@ static __always_inline int rw_mutex_take(struct rw_mutex *lock, bool writer, boo
 	return take_slow(lock, writer, killable);
 }
 
-static noinline void rw_mutex_wake(struct rw_mutex *lock)
+/* The rest of an unlock. was_held is false if the caller did not hold the lock. */
+static noinline void rw_mutex_wake(struct rw_mutex *lock, bool was_held)
 {
-	unsigned long flags = spin_lock_irqsave(&lock->wq.lock);
+	unsigned long flags;
 
+	BUG_ON(!was_held);
+	flags = spin_lock_irqsave(&lock->wq.lock);
 	serve_queue(lock);
 	spin_unlock_irqrestore(&lock->wq.lock, flags);
 }
@@ -240,30 +243,33 @@ int rw_mutex_lock_write_killable(struct rw_mutex *rw)
 
 void rw_mutex_unlock_read(struct rw_mutex *rw)
 {
+	bool was_held;
 	u32 left;
 
 	lock_check_release(&rw->map, LOCK_SLEEP);
 	left = __atomic_sub_fetch(&rw->holders, 1, __ATOMIC_SEQ_CST);
-	BUG_ON(left >= RW_MUTEX_WRITER - 1);
-	if (!left && unlikely(!list_empty(&rw->wq.waiters)))
-		rw_mutex_wake(rw);
+	was_held = left < RW_MUTEX_WRITER - 1;
+	if (unlikely(!was_held) || (!left && unlikely(!list_empty(&rw->wq.waiters))))
+		rw_mutex_wake(rw, was_held);
+}
+
+/* Changes the holders after a writer. */
+static __always_inline void end_write(struct rw_mutex *rw, u32 holders)
+{
+	/* Full barrier: pairs with the xchg of state in sleep_for_lock(). */
+	bool was_held = xchg(&rw->holders, holders) == RW_MUTEX_WRITER;
+
+	if (unlikely(!was_held || !list_empty(&rw->wq.waiters)))
+		rw_mutex_wake(rw, was_held);
 }
 
 void rw_mutex_downgrade(struct rw_mutex *rw)
 {
-	BUG_ON(rw->holders != RW_MUTEX_WRITER);
-	/* Full barrier, as in rw_mutex_unlock_write(). */
-	(void)xchg(&rw->holders, 1);
-	if (unlikely(!list_empty(&rw->wq.waiters)))
-		rw_mutex_wake(rw);
+	end_write(rw, 1);
 }
 
 void rw_mutex_unlock_write(struct rw_mutex *rw)
 {
-	BUG_ON(rw->holders != RW_MUTEX_WRITER);
 	lock_check_release(&rw->map, LOCK_SLEEP);
-	/* Full barrier: pairs with the xchg of state in sleep_for_lock(). */
-	(void)xchg(&rw->holders, 0);
-	if (unlikely(!list_empty(&rw->wq.waiters)))
-		rw_mutex_wake(rw);
+	end_write(rw, 0);
 }
