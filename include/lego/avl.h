@@ -76,9 +76,14 @@ static __always_inline AVL_NODE *avl_lower(AVL_NODE **root, AVL_NODE *node, int 
 	return avl_rotate(root, node, side, rotated);
 }
 
-/* Updates heights from a node upwards, as long as they change. NULL: nothing to do. */
+/*
+ * Updates heights from a node upwards, as long as they change. NULL: nothing to do. Only leaves are
+ * below a node of height 2, so it is as high as before if it still has one.
+ */
 static __always_inline void avl_rebalance(AVL_NODE **root, AVL_NODE *node, avl_rotated_fn *rotated)
 {
+	if (node && node->height == 2 && (node->child[0] || node->child[1]))
+		return;
 	for (; node; node = node->parent) {
 		int height = node->height, slope = avl_set_height(node);
 
@@ -90,15 +95,16 @@ static __always_inline void avl_rebalance(AVL_NODE **root, AVL_NODE *node, avl_r
 }
 
 /*
- * Adds a node below a parent that has no child on that side; NULL: the tree is empty. Rebalance
- * from the parent.
+ * Adds a node below a parent that has no child on that side; NULL: the tree is empty. Returns the
+ * lowest node whose height changes, or NULL. Rebalance from there.
  */
-static inline void avl_link(AVL_NODE **root, AVL_NODE *node, AVL_NODE *parent, bool after)
+static inline AVL_NODE *avl_link(AVL_NODE **root, AVL_NODE *node, AVL_NODE *parent, bool after)
 {
 	node->parent = parent;
 	node->child[0] = node->child[1] = NULL;
 	node->height = 1;
 	*(parent ? &parent->child[after] : root) = node;
+	return parent && parent->height == 1 ? parent : NULL;
 }
 
 /*

@@ -102,7 +102,7 @@ static void add_by_owner(struct lock_tree *tree, struct file_lock *lock)
 		parent = node;
 		after = is_before(owned_of(node), lock->owner, lock->start);
 	}
-	avl_link(&tree->by_owner, &lock->by_owner, parent, after);
+	parent = avl_link(&tree->by_owner, &lock->by_owner, parent, after);
 	avl_rebalance(&tree->by_owner, parent, NULL);
 }
 

@@ -101,6 +101,7 @@ static struct vma *area_above(const struct vma_tree *tree, u64 end)
 {
 	struct vma *above = NULL, *vma = tree->last;
 
+#pragma GCC unroll 4
 	for (int i = 0; i < NR_LAST; i++) {
 		if (!vma || vma->end < end)
 			return above;
@@ -125,31 +126,48 @@ u64 vma_tree_place(struct vma_tree *tree, u64 end, u64 bytes, struct vma **next)
 	return *next ? (*next)->start - bytes : 0;
 }
 
-static void list_put(struct vma_tree *tree, struct vma *prev, struct vma *next)
+static void set_next(struct vma_tree *tree, struct vma *vma, struct vma *next)
 {
-	*(prev ? &prev->next : &tree->first) = next;
-	*(next ? &next->prev : &tree->last) = prev;
+	if (likely(vma))
+		vma->next = next;
+	else
+		tree->first = next;
+}
+
+static void set_prev(struct vma_tree *tree, struct vma *vma, struct vma *prev)
+{
+	if (likely(vma))
+		vma->prev = prev;
+	else
+		tree->last = prev;
 }
 
 void vma_tree_add(struct vma_tree *tree, struct vma *vma, struct vma *prev)
 {
-	struct vma *next = prev ? prev->next : tree->first;
+	struct vma *next = prev ? prev->next : tree->first, *changed;
 
-	list_put(tree, prev, vma);
-	list_put(tree, vma, next);
-	vma->max_gap = 0;
-	if (prev && !prev->child[1])
-		avl_link(&tree->root, vma, prev, true);
-	else
-		avl_link(&tree->root, vma, next, false);
-	vma_tree_raise_gap(vma);
-	avl_rebalance(&tree->root, vma->parent, set_rotated_gaps);
+	vma->prev = prev;
+	vma->next = next;
+	set_next(tree, prev, vma);
+	set_prev(tree, next, vma);
+	if (next && !next->child[0]) {
+		/* The bounds of next and above are right: the hole below it was as large. */
+		vma->max_gap = gap_below(vma);
+		changed = avl_link(&tree->root, vma, next, false);
+	} else {
+		vma->max_gap = 0;
+		changed = avl_link(&tree->root, vma, prev, true);
+		vma_tree_raise_gap(vma);
+	}
+	avl_rebalance(&tree->root, changed, set_rotated_gaps);
 }
 
 void vma_tree_append(struct vma_tree *tree, struct vma *vma)
 {
-	list_put(tree, tree->last, vma);
-	list_put(tree, vma, NULL);
+	vma->prev = tree->last;
+	vma->next = NULL;
+	set_next(tree, tree->last, vma);
+	tree->last = vma;
 }
 
 /* Makes a subtree of the next nr areas, and sets *next to the area after them. */
@@ -180,9 +198,10 @@ void vma_tree_build(struct vma_tree *tree, unsigned int nr)
 
 void vma_tree_remove(struct vma_tree *tree, struct vma *vma)
 {
-	struct vma *next = vma->next, *changed;
+	struct vma *prev = vma->prev, *next = vma->next, *changed;
 
-	list_put(tree, vma->prev, next);
+	set_next(tree, prev, next);
+	set_prev(tree, next, prev);
 	if (vma->child[0] && vma->child[1])
 		next->max_gap = vma->max_gap; /* it takes the place of vma */
 	changed = avl_unlink(&tree->root, vma, next);

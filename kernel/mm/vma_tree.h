@@ -20,11 +20,12 @@ static inline struct vma *vma_tree_find(const struct vma_tree *tree, u64 addr)
 	struct vma *vma = tree->root, *found = NULL;
 
 	while (vma) {
-		bool behind = vma->end > addr;
-
-		if (behind)
+		if (vma->end <= addr) {
+			vma = vma->child[1];
+		} else {
 			found = vma;
-		vma = vma->child[!behind];
+			vma = vma->child[0];
+		}
 	}
 	return found;
 }
