@@ -151,26 +151,27 @@ int vma_split_range(struct mm *mm, u64 start, u64 end);
 /* Areas that were removed, linked by next. They may begin and end with parts of areas. */
 struct vma_removed {
 	struct vma *first;
+	u64 peak_pages;	      /* pages_at_peak() before */
+	unsigned int nr_vmas; /* of mm before: the kernel's part of the peak */
 	struct vma parts[2];
 };
 
 /*
- * Removes the parts of areas in [start, end). first is vma_find_from(start), not NULL. An area that
- * extends beyond both ends is split first, because only that can fail. Returns 0, or -ENOMEM with
- * nothing changed. The caller unmaps the pages of what was removed before another thread can map
- * the range again, and calls vma_free_removed(), which needs no lock.
+ * Removes the parts of areas in [start, end). An area that extends beyond both ends is split first,
+ * because only that can fail. Returns 0, or -ENOMEM with nothing changed; removed->first may be
+ * NULL. The caller unmaps the pages of what was removed before another thread can map the range
+ * again, and calls vma_free_removed(), which needs no lock.
  */
-int vma_split_around(struct mm *mm, struct vma *first, u64 start, u64 end);
-void vma_remove_range(struct mm *mm, struct vma *first, u64 start, u64 end,
-		      struct vma_removed *removed);
+int vma_remove_range(struct mm *mm, u64 start, u64 end, struct vma_removed *removed);
 void vma_free_removed(struct vma_removed *removed);
 
 /* Removes and frees an area that has no pages. */
 void vma_remove(struct mm *mm, struct vma *vma);
 
 /*
- * Inserts an area (from kmalloc) in a free place, directly before next (NULL: after all). Returns
- * false if equal neighbours have become larger instead: the caller frees the area.
+ * Inserts an area (from kmalloc) in a free place, directly before next (NULL: after all), after
+ * profile_area_changed(). Returns false if equal neighbours have become larger instead: the caller
+ * frees the area.
  */
 bool vma_insert(struct mm *mm, struct vma *vma, struct vma *next);
 
@@ -202,12 +203,24 @@ void pages_free(struct mm *mm, u64 start, u64 end);
  * flush all TLBs, once, and free the pages. If the areas have been removed, a reader may call this.
  */
 void pages_unmap(struct mm *mm, const struct vma *vma, u64 start, u64 end);
-void pages_unmap_areas(struct mm *mm, const struct vma *first);
+void pages_unmap_areas(struct mm *mm, const struct vma_removed *removed);
 
 /* Unmaps and frees the pages of an area in [start, end). Needs mm->lock for reading only. */
 void pages_discard(struct mm *mm, const struct vma *vma, u64 start, u64 end);
 
-/* Called before the number of areas or threads falls, which are a part of the peak. */
+/* Returns the number of mapped pages if it is at its maximum, or 0. */
+static inline u64 pages_at_peak(const struct mm *mm)
+{
+	/* In this order: page faults raise nr_pages first. */
+	u64 max_pages = READ_ONCE(mm->max_pages), nr_pages = READ_ONCE(mm->nr_pages);
+
+	return nr_pages >= max_pages ? nr_pages : 0;
+}
+
+/*
+ * Called before the number of areas or threads falls, which are a part of the peak. For
+ * vma_remove_range(), pages_unmap_areas() does it afterwards.
+ */
 void pages_keep_peak_kernel(struct mm *mm);
 
 /* Gives the pages in [start, end) the access rights prot. */
@@ -234,20 +247,20 @@ void mm_list_remove(struct mm *mm);
 /* Areas (mm.c). */
 
 /*
- * Returns the address for a mapping, or a negative errno. len is a multiple of pages, not 0. Sets
- * *next to the area after a place that is free, or NULL; with MAP_FIXED, it need not be free.
+ * Chooses the address for a mapping: *addr is a hint, or with MAP_FIXED the place itself. len is a
+ * multiple of pages, neither 0 nor more than TASK_SIZE. Sets *addr to the place, and *next to the
+ * area after it, or NULL; with MAP_FIXED, it need not be free. Returns 0 or a negative errno.
  */
-long mm_choose_place(struct mm *mm, u64 addr, u64 len, u32 flags, struct vma **next);
+int mm_choose_place(struct mm *mm, u64 *addr, u64 len, u32 flags, struct vma **next);
 
 /* Unmaps [start, end). Returns 0, or -ENOMEM with nothing changed. */
 int mm_unmap_locked(struct mm *mm, u64 start, u64 end);
 
 /*
- * The same in two steps, for callers that need the lock no longer: the first removes the areas, the
- * second makes the caller a reader, unmaps and frees their pages, and unlocks. removed->first may
- * be NULL. Inline, so that the profiler of waits names the system call that held the lock.
+ * For callers that need the lock no longer after vma_remove_range(). Makes the caller a reader,
+ * unmaps and frees the pages of what was removed, and unlocks. removed->first may be NULL. Inline,
+ * so that the profiler of waits names the system call that held the lock.
  */
-int mm_remove_areas(struct mm *mm, u64 start, u64 end, struct vma_removed *removed);
 static __always_inline void mm_unlock_write_and_unmap(struct mm *mm, struct vma_removed *removed)
 {
 	if (!removed->first) {
@@ -257,7 +270,7 @@ static __always_inline void mm_unlock_write_and_unmap(struct mm *mm, struct vma_
 	mm_allow_faults(mm);
 	/* No page fault can map pages there, and no other call can map areas. */
 	rw_mutex_downgrade(&mm->lock);
-	pages_unmap_areas(mm, removed->first);
+	pages_unmap_areas(mm, removed);
 	rw_mutex_unlock_read(&mm->lock);
 	vma_free_removed(removed);
 }

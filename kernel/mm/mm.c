@@ -169,64 +169,56 @@ static bool is_free(const struct mm *mm, u64 start, u64 len, struct vma **next)
 }
 
 /* Chooses a place for MAP_32BIT: the hint if it is below LOW_END, or a place above LOW_START. */
-static noinline long choose_low_place(struct mm *mm, u64 addr, u64 len, struct vma **next)
+static int choose_low_place(struct mm *mm, u64 *addr, u64 len, struct vma **next)
 {
-	ASSERT_MM_HELD_WRITE(mm);
 	if (len > LOW_END)
 		return -ENOMEM;
-	if (addr >= MM_MIN_ADDR && addr <= LOW_END - len && is_free(mm, addr, len, next))
-		return addr;
-	addr = vma_tree_place(&mm->areas, LOW_END, len, next);
-	return addr >= LOW_START ? (long)addr : -ENOMEM;
-}
-
-long mm_choose_place(struct mm *mm, u64 addr, u64 len, u32 flags, struct vma **next)
-{
-	ASSERT_MM_HELD_WRITE(mm);
-	DEBUG_ASSERT(len && !(len % PAGE_SIZE));
-	if (len > TASK_SIZE)
-		return -ENOMEM;
-	if (flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) {
-		if (addr > TASK_SIZE - len)
-			return -ENOMEM;
-		if (addr % PAGE_SIZE)
-			return -EINVAL;
-		if (addr < MM_MIN_ADDR)
-			return -EPERM;
-		if (!is_free(mm, addr, len, next) && flags & MAP_FIXED_NOREPLACE)
-			return -EEXIST;
-		return addr;
-	}
-	addr = ALIGN_DOWN(addr, PAGE_SIZE);
-	if (unlikely(flags & MAP_32BIT))
-		return choose_low_place(mm, addr, len, next);
-	if (addr >= MM_MIN_ADDR && addr <= TASK_SIZE - len && is_free(mm, addr, len, next))
-		return addr;
-	addr = vma_tree_place(&mm->areas, mm->mmap_base, len, next);
-	return addr ? (long)addr : -ENOMEM;
-}
-
-int mm_remove_areas(struct mm *mm, u64 start, u64 end, struct vma_removed *removed)
-{
-	struct vma *first = vma_find_from(mm, start);
-	int error;
-
-	ASSERT_MM_HELD_WRITE(mm);
-	removed->first = NULL;
-	if (!first || first->start >= end)
+	if (*addr >= MM_MIN_ADDR && *addr <= LOW_END - len && is_free(mm, *addr, len, next))
 		return 0;
-	error = vma_split_around(mm, first, start, end);
-	if (!error)
-		vma_remove_range(mm, first, start, end, removed);
-	return error;
+	*addr = vma_tree_place(&mm->areas, LOW_END, len, next);
+	return *addr >= LOW_START ? 0 : -ENOMEM;
+}
+
+static noinline int choose_special_place(struct mm *mm, u64 *addr, u64 len, u32 flags,
+					 struct vma **next)
+{
+	if (!(flags & (MAP_FIXED | MAP_FIXED_NOREPLACE))) {
+		*addr = ALIGN_DOWN(*addr, PAGE_SIZE);
+		return choose_low_place(mm, addr, len, next);
+	}
+	if (*addr > TASK_SIZE - len)
+		return -ENOMEM;
+	if (*addr % PAGE_SIZE)
+		return -EINVAL;
+	if (*addr < MM_MIN_ADDR)
+		return -EPERM;
+	if (!is_free(mm, *addr, len, next) && flags & MAP_FIXED_NOREPLACE)
+		return -EEXIST;
+	return 0;
+}
+
+/* Inline in map_area(), which holds the lock meanwhile. */
+__always_inline int mm_choose_place(struct mm *mm, u64 *addr, u64 len, u32 flags, struct vma **next)
+{
+	ASSERT_MM_HELD_WRITE(mm);
+	DEBUG_ASSERT(len && len <= TASK_SIZE && !(len % PAGE_SIZE));
+	if (unlikely(flags & (MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_32BIT)))
+		return choose_special_place(mm, addr, len, flags, next);
+	if (*addr >= MM_MIN_ADDR) {
+		*addr = ALIGN_DOWN(*addr, PAGE_SIZE);
+		if (*addr <= TASK_SIZE - len && is_free(mm, *addr, len, next))
+			return 0;
+	}
+	*addr = vma_tree_place(&mm->areas, mm->mmap_base, len, next);
+	return *addr ? 0 : -ENOMEM;
 }
 
 int mm_unmap_locked(struct mm *mm, u64 start, u64 end)
 {
 	struct vma_removed removed;
-	int error = mm_remove_areas(mm, start, end, &removed);
+	int error = vma_remove_range(mm, start, end, &removed);
 
-	pages_unmap_areas(mm, removed.first);
+	pages_unmap_areas(mm, &removed);
 	vma_free_removed(&removed);
 	return error;
 }
@@ -244,9 +236,12 @@ static int map_locked(struct mm *mm, struct vma **vma, struct vma *next, u32 fla
 		error = mm_unmap_locked(mm, (*vma)->start, (*vma)->end);
 		next = vma_find_from(mm, (*vma)->start);
 	}
-	if (!error && vma_insert(mm, *vma, next))
+	if (error)
+		return error;
+	profile_area_changed(&mm->profile, *vma);
+	if (vma_insert(mm, *vma, next))
 		*vma = NULL;
-	return error;
+	return 0;
 }
 
 static struct vma *vma_alloc(u32 prot, u32 flags, struct file *file, u64 offset, u64 file_bytes)
@@ -272,7 +267,7 @@ static long map_area(struct mm *mm, u64 addr, u64 len, u32 flags, struct vma *vm
 {
 	bool limited = mm_is_limited();
 	struct vma *next;
-	long place, error;
+	int error;
 
 	if (!vma)
 		return -ENOMEM;
@@ -280,25 +275,24 @@ static long map_area(struct mm *mm, u64 addr, u64 len, u32 flags, struct vma *vm
 				    rw_mutex_lock_write_killable(&mm->lock);
 	if (error)
 		goto out_free;
-	place = mm_choose_place(mm, addr, len, flags, &next);
+	error = mm_choose_place(mm, &addr, len, flags, &next);
 	if (vma_writes_file(vma) && file_is_write_sealed(vma->file))
-		place = -EPERM;
-	error = place;
-	if (place < 0)
+		error = -EPERM;
+	if (error)
 		goto out_unlock;
 	error = -ENOMEM;
-	if (limited && place + len < TASK_SIZE &&
-	    !mm_fits(mm, place, place + len, len, vma->prot, vma->flags))
+	if (limited && addr + len < TASK_SIZE &&
+	    !mm_fits(mm, addr, addr + len, len, vma->prot, vma->flags))
 		goto out_unlock;
-	vma->start = place;
-	vma->end = place + len;
+	vma->start = addr;
+	vma->end = addr + len;
 	error = map_locked(mm, &vma, next, flags);
 out_unlock:
 	mm_unlock_write(mm);
 out_free:
 	if (vma)
 		vma_free(vma);
-	return error ?: place;
+	return error ?: (long)addr;
 }
 
 bool mm_too_large(u64 bytes, u32 prot, u32 flags)
@@ -358,22 +352,6 @@ long mm_map_segment(struct mm *mm, u64 addr, u64 len, u32 prot, struct file *fil
 		return -ENOMEM;
 	return map_area(mm, addr, bytes, MAP_PRIVATE | MAP_FIXED,
 			vma_alloc(prot, MAP_PRIVATE, file, offset, file_bytes));
-}
-
-long mm_unmap(struct mm *mm, u64 addr, u64 len)
-{
-	struct vma_removed removed;
-	long error;
-
-	len = len > TASK_SIZE ? 0 : ALIGN_UP(len, PAGE_SIZE);
-	if (addr % PAGE_SIZE || !len || addr > TASK_SIZE || len > TASK_SIZE - addr)
-		return -EINVAL;
-	error = rw_mutex_lock_write_killable(&mm->lock);
-	if (error)
-		return error;
-	error = mm_remove_areas(mm, addr, addr + len, &removed);
-	mm_unlock_write_and_unmap(mm, &removed);
-	return error;
 }
 
 /* Returns true if the rights are allowed: a shared file must have been opened for writing. */
@@ -442,7 +420,7 @@ static bool set_brk(struct mm *mm, u64 addr, struct vma_removed *removed)
 
 	ASSERT_MM_HELD_WRITE(mm);
 	if (end <= old_end)
-		return end == old_end || !mm_remove_areas(mm, end, old_end, removed);
+		return end == old_end || !vma_remove_range(mm, end, old_end, removed);
 	if (!is_free(mm, old_end, end - old_end, &next) ||
 	    !mm_fits(mm, old_end, end, end - old_end, PROT_WRITE, MAP_PRIVATE) ||
 	    mm_too_large(end - mm->brk_start, PROT_WRITE, MAP_PRIVATE))

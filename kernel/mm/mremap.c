@@ -68,6 +68,7 @@ static void move_area(struct mm *mm, struct vma *vma, struct vma *moved, u64 new
 	if (moved->file)
 		file_get(moved->file);
 	vma_remove(mm, vma);
+	profile_area_changed(&mm->profile, moved);
 	if (!vma_insert(mm, moved, vma_find_from(mm, to)))
 		vma_free(moved);
 }
@@ -75,11 +76,12 @@ static void move_area(struct mm *mm, struct vma *vma, struct vma *moved, u64 new
 static long move_part(struct mm *mm, u64 addr, u64 len, u64 new_len, u32 flags, u64 new_addr)
 {
 	struct vma *moved, *next;
-	long to;
+	u64 to = new_addr;
+	int error;
 
-	to = mm_choose_place(mm, new_addr, new_len, flags & MREMAP_FIXED ? MAP_FIXED : 0, &next);
-	if (to < 0)
-		return to;
+	error = mm_choose_place(mm, &to, new_len, flags & MREMAP_FIXED ? MAP_FIXED : 0, &next);
+	if (error)
+		return error;
 	if (mm->nr_vmas + MAX_NEW_AREAS >= MM_MAX_AREAS)
 		return -ENOMEM;
 	moved = kmalloc(sizeof(*moved));
@@ -101,7 +103,7 @@ static long shrink_locked(struct mm *mm, u64 addr, u64 len, u64 new_len,
 	if (!vma_find(mm, addr))
 		return -EFAULT;
 	if (new_len < len)
-		error = mm_remove_areas(mm, addr + new_len, addr + len, removed);
+		error = vma_remove_range(mm, addr + new_len, addr + len, removed);
 	return error ?: addr;
 }
 

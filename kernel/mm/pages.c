@@ -51,37 +51,37 @@ u64 *pages_alloc_entry(struct mm *mm, u64 addr)
 	return pte;
 }
 
-static u64 kernel_pages(const struct mm *mm)
-{
-	u64 bytes = (u64)atomic_read(&mm->nr_threads) * (KERNEL_STACK_SIZE + sizeof(struct task)) +
-		    READ_ONCE(mm->nr_vmas) * sizeof(struct vma);
-
-	return DIV_ROUND_UP(bytes, PAGE_SIZE);
-}
-
 /*
  * The kernel's pages change while the number of mapped pages is at its maximum. The peak is the
- * most of them: peak_kernel has max_pages in its upper bits, which never falls, so it is a maximum
- * of all such moments.
+ * most of them: peak_kernel has pages_at_peak() in its upper bits, of which the maximum never
+ * falls, so it is a maximum of all such moments.
  */
 #define KERNEL_PAGES_BITS 24
 
-static u64 peak_kernel(const struct mm *mm)
+static u64 add_kernel_pages(const struct mm *mm, u64 nr_pages, unsigned int nr_vmas)
 {
-	u64 max_pages = READ_ONCE(mm->max_pages), kept = READ_ONCE(mm->peak_kernel);
+	u64 bytes = (u64)atomic_read(&mm->nr_threads) * (KERNEL_STACK_SIZE + sizeof(struct task)) +
+		    nr_vmas * sizeof(struct vma);
 
-	if (READ_ONCE(mm->nr_pages) != max_pages)
-		return kept;
-	return max(kept, max_pages << KERNEL_PAGES_BITS | kernel_pages(mm));
+	return nr_pages << KERNEL_PAGES_BITS | DIV_ROUND_UP(bytes, PAGE_SIZE);
+}
+
+static u64 kernel_pages_now(const struct mm *mm)
+{
+	return add_kernel_pages(mm, pages_at_peak(mm), READ_ONCE(mm->nr_vmas));
+}
+
+static void raise_peak_kernel(struct mm *mm, u64 peak)
+{
+	u64 kept = READ_ONCE(mm->peak_kernel), old;
+
+	while (peak > kept && (old = cmpxchg(&mm->peak_kernel, kept, peak)) != kept)
+		kept = old;
 }
 
 void pages_keep_peak_kernel(struct mm *mm)
 {
-	u64 kept = READ_ONCE(mm->peak_kernel), peak, old;
-
-	while ((peak = peak_kernel(mm)) > kept &&
-	       (old = cmpxchg(&mm->peak_kernel, kept, peak)) != kept)
-		kept = old;
+	raise_peak_kernel(mm, kernel_pages_now(mm));
 }
 
 void mm_add_threads(struct mm *mm, int nr)
@@ -100,7 +100,8 @@ void mm_get_peak(const struct mm *mm, u64 nr[NR_MM_KINDS])
 	for (enum mm_kind kind = 0; kind < NR_MM_AREA_KINDS; kind++)
 		nr[kind] = READ_ONCE(of_kind[kind]);
 	nr[MM_TABLES] = is_now ? READ_ONCE(mm->nr_tables) : READ_ONCE(mm->peak_of_kind[MM_TABLES]);
-	nr[MM_KERNEL] = peak_kernel(mm) & (BIT(KERNEL_PAGES_BITS) - 1);
+	nr[MM_KERNEL] = max(READ_ONCE(mm->peak_kernel), kernel_pages_now(mm)) &
+			(BIT(KERNEL_PAGES_BITS) - 1);
 }
 
 /*
@@ -193,11 +194,13 @@ void pages_unmap(struct mm *mm, const struct vma *vma, u64 start, u64 end)
 	free_hidden(mm, &range);
 }
 
-void pages_unmap_areas(struct mm *mm, const struct vma *first)
+void pages_unmap_areas(struct mm *mm, const struct vma_removed *removed)
 {
 	struct flush_range range = { 0, 0 };
 
-	for (const struct vma *vma = first; vma; vma = vma->next)
+	if (removed->peak_pages)
+		raise_peak_kernel(mm, add_kernel_pages(mm, removed->peak_pages, removed->nr_vmas));
+	for (const struct vma *vma = removed->first; vma; vma = vma->next)
 		hide_pages(mm, vma, vma->start, vma->end, &range);
 	free_hidden(mm, &range);
 }

@@ -85,7 +85,7 @@ static void link_vma(struct mm *mm, struct vma *vma, struct vma *prev)
 	DEBUG_ASSERT(areas_are_sound(mm));
 }
 
-/* The caller has called pages_keep_peak_kernel(). */
+/* The caller has called pages_keep_peak_kernel(), or will call pages_unmap_areas(). */
 static void unlink_vma(struct mm *mm, struct vma *vma)
 {
 	ASSERT_MM_HELD_WRITE(mm);
@@ -195,11 +195,33 @@ int vma_split_range(struct mm *mm, u64 start, u64 end)
 	return 0;
 }
 
-int vma_split_around(struct mm *mm, struct vma *vma, u64 start, u64 end)
+/* Takes the end of an area from it, and sets *part to that. */
+static void cut_end(struct mm *mm, struct vma *vma, u64 addr, struct vma *part)
+{
+	*part = *vma;
+	part->start = addr;
+	begin_change(mm);
+	set_end(vma, addr);
+	vma_tree_raise_gap(vma->next);
+	end_change(mm);
+}
+
+static void cut_start(struct mm *mm, struct vma *vma, u64 addr, struct vma *part)
+{
+	*part = *vma;
+	part->end = addr;
+	begin_change(mm);
+	set_start(vma, addr);
+	vma_tree_raise_gap(vma);
+	end_change(mm);
+}
+
+/* Splits an area that extends beyond the end of a range. Returns 0, or -ENOMEM. */
+static int split_behind(struct mm *mm, struct vma *vma, u64 end)
 {
 	struct vma *upper;
 
-	if (vma->start >= start || vma->end <= end)
+	if (vma->end <= end)
 		return 0;
 	upper = mm->nr_vmas < MM_MAX_AREAS ? kmalloc(sizeof(*upper)) : NULL;
 	if (!upper)
@@ -208,45 +230,60 @@ int vma_split_around(struct mm *mm, struct vma *vma, u64 start, u64 end)
 	return 0;
 }
 
-/* Takes the end or the start of an area that are in [start, end) from it. */
-static void cut_vma(struct mm *mm, struct vma *vma, u64 start, u64 end)
+/* Removes an area, as the last of those that are removed. */
+static void take_vma(struct mm *mm, struct vma *vma)
 {
-	ASSERT_MAY_CHANGE_AREAS(mm);
-	if (vma->start < start) {
-		BUG_ON(vma->end > end);
-		set_end(vma, start);
-		vma_tree_raise_gap(vma->next);
-	} else {
-		set_start(vma, end);
-		vma_tree_raise_gap(vma);
-	}
+	begin_change(mm);
+	unlink_vma(mm, vma);
+	end_change(mm);
+	vma->next = NULL;
 }
 
-void vma_remove_range(struct mm *mm, struct vma *vma, u64 start, u64 end,
-		      struct vma_removed *removed)
+static noinline int remove_areas(struct mm *mm, struct vma *vma, u64 start, u64 end,
+				 struct vma_removed *removed)
 {
 	struct vma **link = &removed->first, *part = removed->parts, *next;
 
-	ASSERT_MM_HELD_WRITE(mm);
-	for (; vma && vma->start < end; vma = next) {
+	removed->first = NULL;
+	if (vma && vma->start < start) {
+		if (split_behind(mm, vma, end))
+			return -ENOMEM;
+		cut_end(mm, vma, start, part);
+		*link = part;
+		link = &part->next;
+		part++;
+		vma = vma->next;
+	}
+	for (; vma && vma->end <= end; vma = next) {
 		next = vma->next;
-		begin_change(mm);
-		pages_keep_peak_kernel(mm);
-		if (vma->start >= start && vma->end <= end) {
-			unlink_vma(mm, vma);
-			*link = vma;
-		} else {
-			*part = *vma;
-			part->start = max(vma->start, start);
-			part->end = min(vma->end, end);
-			*link = part++;
-			cut_vma(mm, vma, start, end);
-		}
-		end_change(mm);
-		link = &(*link)->next;
+		take_vma(mm, vma);
+		*link = vma;
+		link = &vma->next;
+	}
+	if (vma && vma->start < end) {
+		cut_start(mm, vma, end, part);
+		*link = part;
+		link = &part->next;
 	}
 	*link = NULL;
 	DEBUG_ASSERT(areas_are_sound(mm));
+	return 0;
+}
+
+/* Inline in mm_unmap(), which holds the lock meanwhile. */
+__always_inline int vma_remove_range(struct mm *mm, u64 start, u64 end, struct vma_removed *removed)
+{
+	struct vma *vma = vma_find_from(mm, start);
+
+	ASSERT_MM_HELD_WRITE(mm);
+	removed->nr_vmas = mm->nr_vmas;
+	removed->peak_pages = pages_at_peak(mm);
+	if (!vma || vma->start != start || vma->end != end)
+		return remove_areas(mm, vma, start, end, removed);
+	/* Most often, the range is one area. */
+	take_vma(mm, vma);
+	removed->first = vma;
+	return 0;
 }
 
 void vma_free_removed(struct vma_removed *removed)
@@ -258,6 +295,22 @@ void vma_free_removed(struct vma_removed *removed)
 		if (vma < removed->parts || vma >= removed->parts + ARRAY_SIZE(removed->parts))
 			vma_free(vma);
 	}
+}
+
+long mm_unmap(struct mm *mm, u64 addr, u64 len)
+{
+	struct vma_removed removed;
+	long error;
+
+	len = len > TASK_SIZE ? 0 : ALIGN_UP(len, PAGE_SIZE);
+	if (addr % PAGE_SIZE || !len || addr > TASK_SIZE || len > TASK_SIZE - addr)
+		return -EINVAL;
+	error = rw_mutex_lock_write_killable(&mm->lock);
+	if (error)
+		return error;
+	error = vma_remove_range(mm, addr, addr + len, &removed);
+	mm_unlock_write_and_unmap(mm, &removed);
+	return error;
 }
 
 static bool can_merge(const struct vma *a, const struct vma *b)
@@ -292,25 +345,34 @@ void vma_merge_range(struct mm *mm, u64 start, u64 end)
 	}
 }
 
+/* Lets neighbours grow over a free place, or one of them if the other is NULL. */
+static noinline void grow_over(struct mm *mm, const struct vma *vma, struct vma *prev,
+			       struct vma *next)
+{
+	begin_change(mm);
+	if (!prev)
+		next->start = vma->start;
+	else
+		prev->end = vma->end;
+	if (prev && next)
+		merge_with_next(mm, prev);
+	end_change(mm);
+}
+
 bool vma_insert(struct mm *mm, struct vma *vma, struct vma *next)
 {
 	struct vma *prev = next ? next->prev : mm->areas.last;
-	bool merged = true;
+	bool equals_prev = prev && can_merge(prev, vma);
+	bool equals_next = next && can_merge(vma, next);
 
 	DEBUG_ASSERT(vma_range_free(mm, vma->start, vma->end));
 	DEBUG_ASSERT(next == vma_find_from(mm, vma->start));
-	profile_area_changed(&mm->profile, vma);
-	begin_change(mm);
-	if (prev && can_merge(prev, vma)) {
-		prev->end = vma->end;
-		if (next && can_merge(prev, next))
-			merge_with_next(mm, prev);
-	} else if (next && can_merge(vma, next)) {
-		next->start = vma->start;
-	} else {
-		link_vma(mm, vma, prev);
-		merged = false;
+	if (equals_prev || equals_next) {
+		grow_over(mm, vma, equals_prev ? prev : NULL, equals_next ? next : NULL);
+		return false;
 	}
+	begin_change(mm);
+	link_vma(mm, vma, prev);
 	end_change(mm);
-	return !merged;
+	return true;
 }
