@@ -70,14 +70,15 @@
 #define os_task_exec_cycles(pt) \
 	task_exec_cycles((struct task *)container_of(pt, struct task, profile))
 
-#define os_task_profile(task)	 (&(task)->profile)
-#define os_task_process(task)	 ((task)->proc)
-#define os_process_profile(proc) (&(proc)->profile)
-#define OS_ZEROES_PROFILES	 1
-#define os_process_of(pp)	 container_of(pp, struct process, profile)
-#define os_task_of(pt)		 container_of(pt, struct task, profile)
-#define os_process_pid(proc)	 ((proc)->pid)
-#define os_process_name(proc)	 ((const char *)(proc)->comm)
+#define os_task_profile(task)	     (&(task)->profile)
+#define os_task_process(task)	     ((task)->proc)
+#define os_process_profile(proc)     (&(proc)->profile)
+#define OS_ZEROES_PROFILES	     1
+#define os_process_of(pp)	     container_of(pp, struct process, profile)
+#define os_task_of(pt)		     container_of(pt, struct task, profile)
+#define os_process_pid(proc)	     ((proc)->pid)
+#define os_process_name(proc)	     ((const char *)(proc)->comm)
+#define os_process_comm(proc, words) ((void)__builtin_memcpy(words, (proc)->comm, 2 * sizeof(u64)))
 
 #define OS_NR_FAULT_KINDS	NR_FAULT_KINDS
 #define OS_FAULT_KINDS		"spurious", "anonymous", "file", "copied"

@@ -356,6 +356,12 @@ static inline bool os_glob_match_list(const char *globs, const char *text)
 #ifndef os_process_name
 #error "profile: define os_process_name(proc): a process's name"
 #endif
+/* Copies the first 16 bytes of that name, or of a buffer in which it is shorter. */
+#ifndef os_process_comm
+#define os_process_comm(proc, words)              \
+	((void)memset(words, 0, 2 * sizeof(u64)), \
+	 (void)os_strscpy((char *)(words), os_process_name(proc), 2 * sizeof(u64)))
+#endif
 #ifndef os_task_tid
 #if defined(CONFIG_PROFILE_STRACE_LIVE) || defined(CONFIG_PROFILE_HEATMAP) || \
 	defined(CONFIG_PROFILE_TRACE)

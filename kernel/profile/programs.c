@@ -17,7 +17,8 @@
 #define MANY	   10 /* processes of a program that are worth a finding */
 
 struct row {
-	char name[NAME_BYTES];
+	char name[NAME_BYTES]; /* printable */
+	u64 comm[2];	       /* os_process_comm() of the first process */
 	struct report_summary sums;
 };
 
@@ -77,12 +78,29 @@ static struct row *row_of(struct rows *rows, const char *name)
 	return row;
 }
 
+/* Returns the same row. Most processes have the very name of the first one in their row. */
+static struct row *row_of_process(os_process_t *proc)
+{
+	struct row *row;
+	u64 comm[2];
+
+	os_process_comm(proc, comm);
+	for (row = ended.rows; row < ended.rows + ended.nr; row++) {
+		if (row->comm[0] == comm[0] && row->comm[1] == comm[1])
+			return row;
+	}
+	row = row_of(&ended, os_process_name(proc));
+	if (!row->sums.nr_processes)
+		memcpy(row->comm, comm, sizeof(row->comm));
+	return row;
+}
+
 static void process_ended(struct profile_process *pp)
 {
 	os_process_t *proc = os_process_of(pp);
 	unsigned long flags = os_lock(&lock);
 
-	report_summarize(proc, &row_of(&ended, os_process_name(proc))->sums);
+	report_summarize(proc, &row_of_process(proc)->sums);
 	os_unlock(&lock, flags);
 }
 
