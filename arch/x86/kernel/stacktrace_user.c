@@ -34,7 +34,7 @@ static u64 user_entry_below(u64 above, u64 addr, int shift)
  * direct map. It stays: with interrupts off, this CPU does not answer TLB shootdowns, and a page or
  * a table is freed only after all CPUs that use the address space have answered.
  */
-static u64 user_entry(u64 cr3, u64 addr)
+static __always_inline u64 user_entry(u64 cr3, u64 addr)
 {
 	u64 entry = user_entry_below(cr3, addr, PAGE_SHIFT + 27);
 
@@ -50,10 +50,11 @@ static u64 user_entry(u64 cr3, u64 addr)
  */
 static u64 own_cr3(void)
 {
+	const struct mm *mm = current->mm;
 	u64 cr3;
 
 	asm volatile("mov %%cr3, %0" : "=r"(cr3));
-	return current->mm && phys_to_virt(cr3 & PTE_ADDR_MASK) == current->mm->pgd ? cr3 : 0;
+	return mm && phys_to_virt(cr3 & PTE_ADDR_MASK) == mm->pgd ? cr3 : 0;
 }
 
 bool stack_is_of_loaded_mm(void)
@@ -397,39 +398,43 @@ static noinline bool caller_matches_path(const struct pt_regs *regs, const u64 *
 	return path && path->nr + 1 == nr && path_end(path, pcs + 2) == end;
 }
 
-/* Notes where sp is in this generation of the TLB. Returns NULL if it cannot be read. */
-static const char *note_place(struct stack_path *path)
+/* An NMI may have interrupted the use of a path, so it changes none. */
+static noinline bool path_matches(const struct stack_path *path, const u64 *pcs,
+				  enum profile_stack_truncation end)
 {
-	const struct stack_window *window = stack_window_of(path->sp);
-	struct stack_place *place = &path->places[this_cpu_read(tlb_generation) % TLB_NR_COLORS];
-	const char *sp;
-
-	if (!is_window_of(window, path->sp) && !set_window(own_cr3(), path->sp))
-		return NULL;
-	sp = (const char *)(path->sp + window->to_kernel);
-	WRITE_ONCE(place->generation, 0);
-	WRITE_ONCE(place->sp, sp);
-	WRITE_ONCE(place->generation, window->generation);
-	return sp;
+	return path->end == end && path_end(path, pcs + 1) == end;
 }
 
-/* An NMI may have interrupted the use of a path, so it changes none. */
+/* Notes where sp is in this generation of the TLB. */
+noinline bool stack_matches_path_anew(struct stack_path *path, const u64 *pcs, u64 nr,
+				      enum profile_stack_truncation end)
+{
+	u64 generation = this_cpu_read(tlb_generation), cr3 = own_cr3(), sp = path->sp, entry;
+	struct stack_place *place = &path->places[generation % TLB_NR_COLORS];
+
+	if (path->pc != *pcs)
+		return false;
+	if (unlikely(in_nmi()))
+		return path_matches(path, pcs, end);
+	entry = cr3 ? user_entry(cr3, sp) : 0;
+	if (!entry || path->end != end)
+		return false;
+	WRITE_ONCE(place->generation, 0);
+	WRITE_ONCE(place->sp, phys_to_virt(entry & PTE_ADDR_MASK) + sp % PAGE_SIZE);
+	WRITE_ONCE(place->generation, generation);
+	return stack_has_callers(path, place->sp, pcs, nr);
+}
+
 noinline bool stack_matches_path_slow(const struct pt_regs *regs, const u64 *pcs, u64 nr,
 				      enum profile_stack_truncation end)
 {
 	struct stack_path *path = find_path(regs->rip, regs->rsp, regs->rbp);
-	const char *sp;
 
 	if (regs->rip != *pcs)
 		return false;
 	if (!path)
 		return caller_matches_path(regs, pcs, nr, end);
-	if (path->nr != nr || path->end != end)
-		return false;
-	if (!path->nr_on_page || in_nmi())
-		return path_end(path, pcs + 1) == end;
-	sp = note_place(path);
-	return sp && stack_has_callers(path, sp, pcs, nr);
+	return path->nr == nr && path_matches(path, pcs, end);
 }
 
 /* Adds the callers of a path. Returns why the chain ends. */

@@ -195,7 +195,10 @@ static __always_inline bool stack_has_callers(const struct stack_path *path, con
 	return true;
 }
 
-/* For stack_matches_path(): another path, or one whose place is not known. */
+/* For stack_matches_path(): a path that begins there, but whose place is not known. */
+bool stack_matches_path_anew(struct stack_path *path, const u64 *pcs, u64 nr,
+			     enum profile_stack_truncation end);
+/* For stack_matches_path(): another path. */
 bool stack_matches_path_slow(const struct pt_regs *regs, const u64 *pcs, u64 nr,
 			     enum profile_stack_truncation end);
 
@@ -206,7 +209,7 @@ bool stack_matches_path_slow(const struct pt_regs *regs, const u64 *pcs, u64 nr,
 static __always_inline bool stack_matches_path(const struct pt_regs *regs, const u64 *pcs, u64 nr,
 					       enum profile_stack_truncation end)
 {
-	const struct stack_path *path = stack_path_at(regs->rip, regs->rsp);
+	struct stack_path *path = stack_path_at(regs->rip, regs->rsp);
 
 	if (likely(stack_path_begins_at(path, regs->rip, regs->rsp, regs->rbp)) &&
 	    likely(path->nr_on_page == nr)) {
@@ -216,6 +219,7 @@ static __always_inline bool stack_matches_path(const struct pt_regs *regs, const
 		if (likely(place->generation == generation))
 			return path->end == end && regs->rip == *pcs &&
 			       stack_has_callers(path, place->sp, pcs, nr);
+		return stack_matches_path_anew(path, pcs, nr, end);
 	}
 	return stack_matches_path_slow(regs, pcs, nr, end);
 }
