@@ -130,6 +130,71 @@ static void test_new_threads_are_compared_only(void **state)
 	strcpy(consumer_proc.comm, "consumer");
 }
 
+/* The last thread of proc ends, and wakes the consumer, as its parent, in a function. */
+static void end_process(struct process *proc, unsigned int function)
+{
+	struct task thread = { .proc = proc };
+	static u32 tid = 200;
+
+	profile_process_init(proc);
+	go_to(&thread, function);
+	host_tid = tid++;
+	profile_task_init(&thread);
+	profile_task_exit(&thread);
+	profile_switch_out(&consumer.profile, host_now);
+	host_now += 100;
+	nr_walks = 0;
+	host_on_walk = count_walk;
+	profile_wake(&consumer);
+	host_on_walk = NULL;
+	go_to(&consumer, 2);
+	profile_switch_in(host_now);
+	profile_process_release(proc);
+}
+
+static u64 waker_of_row(u64 nr)
+{
+	for (u32 i = 0; i < wait_view.nr_rows; i++) {
+		if (wait_view.rows[i].nr == nr)
+			return wait_view.rows[i].waker;
+	}
+	fail();
+	return 0;
+}
+
+/* A process that ends wakes its parent as the last one did, but not always. */
+static void test_ends_of_processes(void **state)
+{
+	static struct process child = { .pid = 30, .comm = "child" };
+	static struct process other = { .pid = 31, .comm = "other" };
+
+	host_wait_name = "child";
+	end_process(&child, 4);
+	end_process(&child, 4);
+	assert_int_equal(nr_walks, 0);
+	assert_int_equal(only_row(&consumer_proc)->nr, 2);
+	assert_int_equal(wait_view.rows[0].waker, FN(4));
+	/* From another function. */
+	end_process(&child, 5);
+	assert_int_equal(nr_walks, 1);
+	/* Another program, then a reset. */
+	for (u32 i = 0; i < 4; i++)
+		end_process(&other, 5);
+	waits_pin();
+	waits_make_view(&consumer_proc, wait_by_reason);
+	waits_unpin();
+	assert_int_equal(wait_view.nr_rows, 3);
+	assert_int_equal(waker_of_row(2), FN(4));
+	assert_int_equal(waker_of_row(1), FN(5));
+	assert_int_equal(waker_of_row(4), FN(5));
+	profile_reset();
+	end_process(&other, 5);
+	end_process(&other, 5);
+	assert_int_equal(nr_walks, 0);
+	assert_int_equal(only_row(&consumer_proc)->nr, 2);
+	assert_memory_equal(wait_view.rows[0].waker_comm, "other", 6);
+}
+
 /* A thread that waits where it did the last time finds no record of before a reset or an exec. */
 static void test_last_records(void **state)
 {
@@ -264,6 +329,7 @@ int main(void)
 		cmocka_unit_test_setup(test_an_interrupt_wakes, setup),
 		cmocka_unit_test_setup(test_waits_on_two_cpus_are_one_row, setup),
 		cmocka_unit_test_setup(test_new_threads_are_compared_only, setup),
+		cmocka_unit_test_setup(test_ends_of_processes, setup),
 		cmocka_unit_test_setup(test_last_records, setup),
 		cmocka_unit_test_setup(test_last_record_in_a_full_log, setup),
 		cmocka_unit_test_setup(test_processes_have_records_of_their_own, setup),

@@ -33,7 +33,7 @@ static struct profile_thread_sums sums_of_thread(const struct profile_task *pt)
 }
 
 /* The sums are of one moment, as the thread stays on its CPU. */
-void waits_end_thread(const struct profile_task *pt)
+void waits_end_thread(struct profile_task *pt)
 {
 	struct profile_waits_process *waits = &pt->process->waits;
 	struct profile_thread_sums life = sums_of_thread(pt);
@@ -41,6 +41,8 @@ void waits_end_thread(const struct profile_task *pt)
 	os_assert_held(&lists_lock);
 	programs_add_threads(&waits->ended_threads, &life);
 	waits_note_thread(&waits->longest, pt, life.cycles, life.off_cycles);
+	if (pt->process->tasks == pt && !pt->next)
+		waits_end_process(pt);
 }
 
 static void set_times(struct wait_record *rec, const struct profile_task *pt)

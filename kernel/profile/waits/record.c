@@ -108,16 +108,15 @@ static u64 process_of(const struct wait_key *key, os_task_t *task)
 	return proc ? stack_process_number(proc) : 0;
 }
 
-/* Does the same as a walk of a stack that has the call chain of a record. */
-static struct profile_stack_walk copy_chain(const struct wait_record *rec, u64 *pcs)
+/* Copies a key, which has as many words in a record with as many pcs. */
+static pf_always_inline void copy_key(struct wait_record *to, const struct wait_record *from)
 {
-	struct profile_stack_walk walk = { .counts = rec->context >> 32 };
+	u64 *words = (u64 *)&to->name;
+	const u64 *end = from->pcs + from->nr_kernel + from->nr_user;
 
-	for (u32 i = 0; i < rec->nr_kernel + rec->nr_user; i++) {
-		pcs[i] = rec->pcs[i];
-		walk.hash = profile_stack_mix(walk.hash, pcs[i]);
-	}
-	return walk;
+#pragma GCC unroll 4
+	for (const u64 *word = (const u64 *)&from->name; word != end; word++)
+		*words++ = *word;
 }
 
 /* Whether a stack can be compared with the record's call chain: see same_user_part(). */
@@ -126,25 +125,19 @@ static bool is_replayable(const struct wait_record *rec)
 	return rec->replayable == PROFILE_STACK_REPLAYABLE || rec->replayable == PROFILE_STACK_PATH;
 }
 
-/* Walks the stack, unless its chain is that of `same`, and looks the chain up. */
-static struct wait_record *look_up(struct wait_cpu *w, const struct wait_key *key,
-				   const os_regs_t *regs, struct recent_wait *recent,
-				   const struct wait_record *same)
+/* Walks the stack, and sets the key of a new record but for the process. Returns its hash. */
+static pf_noinline u64 make_key(struct wait_record *new, const struct wait_key *key,
+				const os_regs_t *regs, const struct stack_log *log)
 {
 	bool is_waker = is_waker_key(key);
-	struct stack_log *log = log_for(w, is_waker);
-	struct wait_record *new = stack_log_new(log), *rec;
 	u32 depth = key->task_key ? WAIT_MAX_DEPTH : INTERRUPT_DEPTH;
-	struct profile_stack_walk walk = same ? copy_chain(same, new->pcs) :
-						os_stack_walk(regs, new->pcs, depth);
-	os_task_t *task = os_current_task();
+	struct profile_stack_walk walk = os_stack_walk(regs, new->pcs, depth);
 	u64 hash = walk.hash;
 
-	new->process = new->comm[0] = new->comm[1] = new->code_map = 0;
+	new->comm[0] = new->comm[1] = new->code_map = 0;
 	if (key->task_key) {
-		new->process = process_of(key, task);
-		new->code_map = os_task_code_map(task);
-		os_task_comm(task, new->comm);
+		new->code_map = os_task_code_map(os_current_task());
+		os_task_comm(os_current_task(), new->comm);
 	}
 	new->waker = key->waker;
 	new->name = key->name;
@@ -160,11 +153,33 @@ static struct wait_record *look_up(struct wait_cpu *w, const struct wait_key *ke
 			hash = profile_stack_hash(hash, new->pcs[i]);
 	}
 	hash = profile_stack_hash(hash, name_hash(new->name));
-	for (const u64 *word = &new->process; word != new->pcs; word++)
+	for (const u64 *word = new->comm; word != new->pcs; word++)
 		hash = profile_stack_hash(hash, *word);
-	rec = store_record(log, new, hash >> 32);
-	if (rec && is_replayable(rec))
+	return hash;
+}
+
+/*
+ * Looks up the key and the call chain of the stack. same: the record of `recent`, if only its
+ * process may differ; NULL: walks the stack.
+ */
+static struct wait_record *look_up(struct wait_cpu *w, const struct wait_key *key,
+				   const os_regs_t *regs, struct recent_wait *recent,
+				   const struct wait_record *same)
+{
+	u64 *kept_hash = &w->hashes[recent - w->recent], hash = *kept_hash;
+	struct stack_log *log = log_for(w, is_waker_key(key));
+	struct wait_record *new = stack_log_new(log), *rec;
+
+	if (same)
+		copy_key(new, same);
+	else
+		hash = make_key(new, key, regs, log);
+	new->process = key->task_key ? process_of(key, os_current_task()) : 0;
+	rec = store_record(log, new, profile_stack_hash(hash, new->process) >> 32);
+	if (rec && is_replayable(rec)) {
 		*recent = (struct recent_wait){ key->task_key, rec };
+		*kept_hash = hash;
+	}
 	return rec;
 }
 
@@ -292,6 +307,22 @@ static struct wait_record *find_other(struct wait_cpu *w, const struct wait_key 
 	return rec;
 }
 
+/*
+ * Now the thread will wake its parent, probably as the last one did that ended. So this is the
+ * record of its last wake-up, if it is of the same program.
+ */
+void waits_end_process(struct profile_task *pt)
+{
+	const struct wait_cpu *w = os_this_cpu_ptr(&os_local(wait_cpus));
+	os_task_t *task = os_task_of(pt);
+
+	os_assert_irqs_off();
+	if (w->ended_waker && is_of_program(w->ended_waker, task))
+		pt->waits.last = (struct profile_last_waits){
+			w->last_id, os_task_key(task), { &waits_no_record, w->ended_waker }
+		};
+}
+
 /* Returns the record of the running thread, or of the interrupt, that wakes another one. */
 static struct wait_record *find_waker(struct wait_cpu *w, os_task_t *task, const os_regs_t *regs)
 {
@@ -340,17 +371,26 @@ static pf_always_inline void add_last_waker(os_task_t *thread)
 	seq_end(&w->store.seq);
 }
 
+static bool has_ended(os_task_t *task)
+{
+	return os_task_profile(task)->waits.call_phase == PROFILE_EXITED << PROFILE_PHASE_SHIFT;
+}
+
 static pf_noinline void woken_by_other(os_task_t *thread, const os_regs_t *regs)
 {
 	struct wait_cpu *w = os_this_cpu_ptr(&os_local(wait_cpus));
+	os_task_t *task = os_current_task();
 	struct wait_record *rec = NULL;
 
 	if (begin_record(w))
-		rec = find_waker(w, os_current_task(), regs);
-	if (pf_likely(rec))
+		rec = find_waker(w, task, regs);
+	if (pf_likely(rec)) {
 		rec->nr++;
-	else
+		if (rec->kind == WAKER_THREAD && is_replayable(rec) && has_ended(task))
+			w->ended_waker = rec;
+	} else {
 		w->lost.nr_wakers++;
+	}
 	set_waker(thread, w, rec);
 	seq_end(&w->store.seq);
 }

@@ -19,7 +19,10 @@ struct wait_cpu {
 	struct stack_log wakers; /* never switched, because records of waits point into it */
 	struct wait_lost lost;	 /* like the wakers, of the store's generation */
 	struct recent_wait recent[PF_BIT(LOG2_RECENT)];
+	u64 hashes[PF_BIT(LOG2_RECENT)]; /* of the keys of these records, without the process */
 	u64 last_id; /* of the records that threads found last here; no other CPU has it */
+	/* Of the last wake-up by a thread that had ended; NULL: none. */
+	struct wait_record *ended_waker;
 };
 
 OS_DECLARE_PER_CPU(struct wait_cpu, wait_cpus);
@@ -33,6 +36,7 @@ extern struct wait_record waits_no_record;
 static inline void waits_forget_recent(struct wait_cpu *w)
 {
 	memset(w->recent, 0, sizeof(w->recent));
+	w->ended_waker = NULL;
 	w->last_id += PF_BIT(32);
 }
 
@@ -42,6 +46,9 @@ static inline u32 wait_record_bytes(const void *rec_)
 
 	return RECORD_BYTES(rec->nr_kernel + rec->nr_user);
 }
+
+/* record.c: the process's last thread has ended; its key does not change any more. */
+void waits_end_process(struct profile_task *pt);
 
 /* findings.c: returns the first of the thread's sums, which is then that of these waits. */
 struct profile_top_wait *waits_note_other(struct profile_task *pt, const char *name, u64 addr);

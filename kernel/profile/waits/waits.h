@@ -84,7 +84,7 @@ struct wait_counts {
 struct wait_counts waits_read(unsigned int cpu, const struct wait_record *rec);
 
 /* in_flight.c: adds a thread's life to those of its process. lists_lock is held. */
-void waits_end_thread(const struct profile_task *pt);
+void waits_end_thread(struct profile_task *pt);
 typedef void wait_visit_fn(unsigned int cpu, const struct wait_record *rec);
 /*
  * Calls visit() for each wait that has not ended, of one process or, if proc is NULL, of all, with
