@@ -52,6 +52,8 @@ struct profile_points_task {
 	pf_may_be_empty;
 };
 
+#define PROFILE_OWN_POINT_WORDS 40 /* 4 for each point */
+
 struct profile_points_process {
 #ifdef CONFIG_PROFILE_POINTS
 	void *sums;	  /* of threads that have exited; NULL: none */
@@ -60,6 +62,8 @@ struct profile_points_process {
 	u8 since;	  /* enum point_since: the event at which they began */
 	u32 nr_lost;	  /* threads that had no memory for sums */
 	u32 nr_resets;	  /* of all points at its last reset */
+	bool uses_own;
+	u64 own[PROFILE_OWN_POINT_WORDS]; /* a table, if it is large enough for all points */
 #endif
 	pf_may_be_empty;
 };

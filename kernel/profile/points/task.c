@@ -7,10 +7,10 @@
  *
  * A thread's table has an entry for each point, spaced like the points in their section. Behind
  * each is a second one: the sums at the last reset, which reports subtract. The table is allocated
- * with the thread, so an event never allocates. Idle CPUs, kernel threads, and threads without
- * memory for a table add to the idle table of their CPU, which is never read; a report says how
- * many threads had no memory. A pair in an interrupt counts for the interrupted thread, as the time
- * of the interrupt does.
+ * with the thread, so an event never allocates. A process has room for one, if there are few
+ * points. Idle CPUs, kernel threads, and threads without memory for a table add to the idle table
+ * of their CPU, which is never read; a report says how many threads had no memory. A pair in an
+ * interrupt counts for the interrupted thread, as the time of the interrupt does.
  */
 
 #include "points.h"
@@ -187,6 +187,27 @@ static void read_task(struct profile_task *pt)
 	read_table(task_table(pt));
 }
 
+/* Returns an empty table, or NULL. */
+static void *take_table(struct profile_process *pp)
+{
+	os_assert_held(&lists_lock);
+	if (pp->points.uses_own || table_bytes() > sizeof(pp->points.own))
+		return os_zalloc(table_bytes());
+	pp->points.uses_own = true;
+	return pp->points.own;
+}
+
+static void free_table(struct profile_process *pp, void *table)
+{
+	os_assert_held(&lists_lock);
+	if (table != pp->points.own) {
+		os_free(table);
+		return;
+	}
+	memset(pp->points.own, 0, sizeof(pp->points.own));
+	pp->points.uses_own = false;
+}
+
 void points_task_init(os_task_t *task)
 {
 	struct profile_task *pt = os_task_profile(task);
@@ -202,7 +223,7 @@ void points_task_init(os_task_t *task)
 		pp->points.sums = NULL;
 		pt->points.reading = reading.number; /* a report in progress has read it */
 	} else {
-		table = os_zalloc(table_bytes());
+		table = take_table(pp);
 	}
 	if (table)
 		pt->points.offset = table_offset(table);
@@ -243,11 +264,10 @@ void points_task_exit(struct profile_task *pt)
 		run_current(NULL);
 	if (table && pp->points.sums) {
 		add_table(pp->points.sums, table);
+		free_table(pp, table);
 	} else if (table) {
 		pp->points.sums = table;
-		table = NULL;
 	}
-	os_free(table);
 }
 
 void points_process_init(struct profile_process *pp)
@@ -258,7 +278,8 @@ void points_process_init(struct profile_process *pp)
 
 void points_process_release(struct profile_process *pp)
 {
-	os_free(pp->points.sums);
+	if (pp->points.sums != pp->points.own)
+		os_free(pp->points.sums);
 	pp->points.sums = NULL;
 }
 
