@@ -266,7 +266,8 @@ void strace_table_clear(struct profile_syscall_table *table)
  * Moves a histogram to another one. Begins with the longest call, goes on with shorter ones, and
  * ends when it has found all calls: most rows have only a few, of similar length.
  */
-static void move_histogram(struct profile_syscall_row *dst, struct profile_syscall_row *src)
+static pf_always_inline void move_histogram(struct profile_syscall_row *dst,
+					    struct profile_syscall_row *src)
 {
 	u64 last = pf_min(profile_strace_log2(src->max_cycles), (u64)PROFILE_LAST_LOG2) -
 		   PROFILE_BUCKET_BASE_LOG2;
@@ -288,8 +289,11 @@ static void move_histogram(struct profile_syscall_row *dst, struct profile_sysca
 #endif
 
 /* Adds counters to a row, and clears them. */
-static void move_to_row(struct profile_syscall_row *dst, struct profile_syscall_row *src)
+static pf_always_inline void move_to_row(struct profile_syscall_row *dst,
+					 struct profile_syscall_row *src)
 {
+	os_assert(src->nr_errors <= src->nr_calls);
+	os_assert(strace_row_nr_ended(src) <= src->nr_calls);
 	dst->nr_calls += src->nr_calls;
 	dst->nr_errors += src->nr_errors;
 	dst->cycles += src->cycles;
@@ -302,18 +306,29 @@ static void move_to_row(struct profile_syscall_row *dst, struct profile_syscall_
 	src->nr_calls = src->nr_errors = src->cycles = 0;
 }
 
+/* Returns the row of a number in index[]; NULL: there is none, or the number is beyond index[]. */
+static pf_always_inline struct profile_syscall_row *
+row_in_table(const struct profile_syscall_sum *sum, u64 nr)
+{
+	u32 at = nr < PROFILE_NR_INDEXED && sum->table ? sum->table->index[nr] : 0;
+
+	return at ? strace_row_at(sum->table, at * PROFILE_INDEX_UNIT) : NULL;
+}
+
 /* Returns the row of sum for the counters of a row of src. */
 static struct profile_syscall_row *same_row(struct profile_syscall_sum *sum,
 					    const struct profile_syscall_sum *src,
 					    const struct profile_syscall_row *row)
 {
 	u64 nr = pf_read_once(row->nr);
+	struct profile_syscall_row *known;
 
 	if (row == &src->spare)
 		return &sum->spare;
 	/* Usually there is one. The row of others has a number beyond index[]. */
-	if (pf_likely(nr < PROFILE_NR_INDEXED && sum->table && sum->table->index[nr]))
-		return strace_row_at(sum->table, sum->table->index[nr] * PROFILE_INDEX_UNIT);
+	known = row_in_table(sum, nr);
+	if (pf_likely(known))
+		return known;
 	if ((char *)row - (char *)src->table == strace_others_at(src->table))
 		return others_row(sum, nr);
 	return strace_row(sum, nr);
@@ -322,8 +337,6 @@ static struct profile_syscall_row *same_row(struct profile_syscall_sum *sum,
 void strace_sum_add_row(struct profile_syscall_sum *sum, const struct profile_syscall_sum *src,
 			const struct profile_syscall_row *row, struct profile_syscall_row *counters)
 {
-	os_assert(counters->nr_errors <= counters->nr_calls);
-	os_assert(strace_row_nr_ended(counters) <= counters->nr_calls);
 	os_assert(counters->nr_calls || !counters->cycles);
 	if (counters->nr_calls)
 		move_to_row(same_row(sum, src, row), counters);
@@ -407,12 +420,21 @@ static bool has_no_rest(const struct profile_syscall_sum *sum)
 static pf_noinline void fold_rows(struct profile_syscall_sum *sum, struct profile_syscall_sum *src)
 {
 	for_each_strace_row(at, src->table) {
-		struct profile_syscall_row *row = strace_row_at(src->table, at);
+		struct profile_syscall_row *row = strace_row_at(src->table, at), *to;
 
-		strace_sum_add_row(sum, src, row, row);
+		if (!row->nr_calls)
+			continue;
+		to = row_in_table(sum, row->nr);
+		if (pf_likely(to))
+			move_to_row(to, row);
+		else
+			strace_sum_add_row(sum, src, row, row);
 	}
-	strace_sum_add_errors(sum, src);
-	clear_errors(src->table);
+	if (pf_unlikely(src->table->nr_errors)) {
+		strace_sum_add_errors(sum, src);
+		clear_errors(src->table);
+	}
+	src->table->errors_full = false;
 	sum->table->of_many = true;
 	src->table->of_many = false;
 	spare_table(src->table);
