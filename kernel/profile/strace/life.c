@@ -88,7 +88,7 @@ void strace_task_exit(struct profile_task *pt)
 }
 
 /* Moves all calls of a process that is gone, once. */
-static void move_calls(struct profile_process *pp, struct profile_syscall_sum *to)
+static pf_always_inline void move_calls(struct profile_process *pp, struct profile_syscall_sum *to)
 {
 	if (pp->strace.is_gone)
 		return;

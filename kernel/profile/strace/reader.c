@@ -147,12 +147,14 @@ static void read_all(bool *locked, unsigned long *flags)
 
 void strace_read_task(struct profile_task *pt)
 {
-	bool is_next = pt == reader.walk.task;
-	u32 row = is_next ? reader.row : 0;
+	bool is_next;
+	u32 row;
 
 	os_assert_held(&lists_lock);
 	if (!reader.process || pt->process != reader.process || pt->strace.reading == reader.number)
 		return;
+	is_next = pt == reader.walk.task;
+	row = is_next ? reader.row : 0;
 	strace_catch_up(pt);
 	while (!strace_merge_task(pt, &row))
 		;

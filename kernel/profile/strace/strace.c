@@ -83,7 +83,7 @@ static void end_return(struct profile_task *pt, struct profile_moment to)
 }
 
 /* Ends what the thread is in: a call, or its way back to user mode. */
-static void end_all(struct profile_task *pt, struct profile_moment to)
+static pf_always_inline void end_all(struct profile_task *pt, struct profile_moment to)
 {
 	if (strace_in_flight(pt))
 		end_call(pt, to, 0);
@@ -128,15 +128,9 @@ static void clear_calls(struct profile_task *pt)
 		pt->strace.calls.returns.cycles = -pt->strace.start.off_cycles;
 }
 
-/* Follows the notes of other threads. */
-static void follow_notes(struct profile_task *pt)
+static pf_noinline void follow_event(struct profile_task *pt)
 {
 	os_assert_held(&lists_lock);
-	strace_catch_up(pt);
-	/* What follows may move or clear the table. */
-	pt->strace.error_row = NULL;
-	if (!pt->strace.event)
-		return;
 	pt->strace.event = false;
 	move_start(pt, strace_from(pt, pt->strace.start));
 	if (pt->strace.is_old)
@@ -145,6 +139,16 @@ static void follow_notes(struct profile_task *pt)
 		end_all(pt, pt->strace.to);
 	pt->strace.is_old = false;
 	pt->strace.from = pt->strace.to = (struct profile_moment){ 0 };
+}
+
+/* Follows the notes of other threads. */
+static pf_always_inline void follow_notes(struct profile_task *pt)
+{
+	strace_catch_up(pt);
+	/* What follows may move or clear the table. */
+	pt->strace.error_row = NULL;
+	if (pt->strace.event)
+		follow_event(pt);
 }
 
 void strace_end_thread(struct profile_task *pt)

@@ -207,8 +207,20 @@ void strace_sum_add_errors(struct profile_syscall_sum *sum, const struct profile
 /* Adds a whole sum to another one. */
 void strace_sum_add(struct profile_syscall_sum *sum, const struct profile_syscall_sum *src);
 
+/* Returns whether there is nothing beside the rows of the table, which is the usual case. */
+static inline bool strace_sum_has_no_rest(const struct profile_syscall_sum *sum)
+{
+	return !(sum->spare.nr_calls | sum->returns.cycles | sum->nr_backwards |
+		 sum->nr_unfollowed | sum->nr_forks);
+}
+
 /* Moves all counters of src to sum. src is empty afterwards. */
-void strace_sum_fold(struct profile_syscall_sum *sum, struct profile_syscall_sum *src);
+void strace_sum_fold_any(struct profile_syscall_sum *sum, struct profile_syscall_sum *src);
+static inline void strace_sum_fold(struct profile_syscall_sum *sum, struct profile_syscall_sum *src)
+{
+	if (src->table || !strace_sum_has_no_rest(src))
+		strace_sum_fold_any(sum, src);
+}
 void strace_sum_clear(struct profile_syscall_sum *sum);
 void strace_sum_free(struct profile_syscall_sum *sum);
 
@@ -265,7 +277,15 @@ static pf_always_inline void strace_ask_for_room(struct profile_task *pt)
 #endif
 
 /* Returns the time between two moments; 0 if the clocks of two CPUs differ, and it is negative. */
-struct profile_moment strace_span(struct profile_moment from, struct profile_moment to);
+static inline struct profile_moment strace_span(struct profile_moment from,
+						struct profile_moment to)
+{
+	s64 cycles = pf_max((s64)(to.cycles - from.cycles), (s64)0);
+	s64 off_cycles = pf_max((s64)(to.off_cycles - from.off_cycles), (s64)0);
+
+	return (struct profile_moment){ cycles, pf_min(off_cycles, cycles) };
+}
+
 /*
  * Return from and to which moment that counts which a thread is in, and which began at start: a
  * call, or its way back to user mode. lists_lock is held.
@@ -277,12 +297,29 @@ struct profile_moment strace_to(const struct profile_task *pt);
 void strace_notify(struct profile_task *pt);
 /* Lets the thread's calls take the fast path, if they are counted. lists_lock is held. */
 void strace_use_table(struct profile_task *pt);
+/* The second parts of the next two functions. */
+void strace_reset_process_late(struct profile_process *pp);
+void strace_follow(struct profile_task *pt);
 /*
  * Bring a process or task up to date with the last reset or switch, which may not have reached it
  * yet. Called before anything else is done with its counters, with lists_lock held.
  */
-void strace_catch_up_process(struct profile_process *pp);
-void strace_catch_up(struct profile_task *pt);
+#ifdef CONFIG_PROFILE_STRACE
+static inline void strace_catch_up_process(struct profile_process *pp)
+{
+	os_assert_held(&lists_lock);
+	if (pf_unlikely(pp->strace.nr_system_resets != strace_nr_resets))
+		strace_reset_process_late(pp);
+}
+
+static inline void strace_catch_up(struct profile_task *pt)
+{
+	strace_catch_up_process(pt->process);
+	if (pf_unlikely(strace_off_since_cycles ||
+			pt->strace.nr_resets != pt->process->strace.nr_resets))
+		strace_follow(pt);
+}
+#endif
 /* Clears the sums of a process, and starts a new generation. lists_lock is held. */
 void strace_reset_sums(struct profile_process *pp);
 /* Starts a process's time off at zero, because its table begins now. */

@@ -292,8 +292,6 @@ static pf_always_inline void move_histogram(struct profile_syscall_row *dst,
 static pf_always_inline void move_to_row(struct profile_syscall_row *dst,
 					 struct profile_syscall_row *src)
 {
-	os_assert(src->nr_errors <= src->nr_calls);
-	os_assert(strace_row_nr_ended(src) <= src->nr_calls);
 	dst->nr_calls += src->nr_calls;
 	dst->nr_errors += src->nr_errors;
 	dst->cycles += src->cycles;
@@ -337,6 +335,8 @@ static struct profile_syscall_row *same_row(struct profile_syscall_sum *sum,
 void strace_sum_add_row(struct profile_syscall_sum *sum, const struct profile_syscall_sum *src,
 			const struct profile_syscall_row *row, struct profile_syscall_row *counters)
 {
+	os_assert(counters->nr_errors <= counters->nr_calls);
+	os_assert(strace_row_nr_ended(counters) <= counters->nr_calls);
 	os_assert(counters->nr_calls || !counters->cycles);
 	if (counters->nr_calls)
 		move_to_row(same_row(sum, src, row), counters);
@@ -410,18 +410,13 @@ static void clear_rest(struct profile_syscall_sum *sum)
 				     __builtin_offsetof(struct profile_syscall_sum, spare));
 }
 
-/* Returns whether there are only rows, which is the usual case. */
-static bool has_no_rest(const struct profile_syscall_sum *sum)
-{
-	return !(sum->spare.nr_calls | sum->returns.cycles | sum->nr_backwards |
-		 sum->nr_unfollowed | sum->nr_forks);
-}
-
 static pf_noinline void fold_rows(struct profile_syscall_sum *sum, struct profile_syscall_sum *src)
 {
 	for_each_strace_row(at, src->table) {
 		struct profile_syscall_row *row = strace_row_at(src->table, at), *to;
 
+		os_assert(row->nr_errors <= row->nr_calls);
+		os_assert(strace_row_nr_ended(row) <= row->nr_calls);
 		if (!row->nr_calls)
 			continue;
 		to = row_in_table(sum, row->nr);
@@ -440,14 +435,14 @@ static pf_noinline void fold_rows(struct profile_syscall_sum *sum, struct profil
 	spare_table(src->table);
 }
 
-void strace_sum_fold(struct profile_syscall_sum *sum, struct profile_syscall_sum *src)
+void strace_sum_fold_any(struct profile_syscall_sum *sum, struct profile_syscall_sum *src)
 {
 	if (!sum->table)
 		sum->table = src->table;
 	else if (src->table)
 		fold_rows(sum, src);
 	src->table = NULL;
-	if (has_no_rest(src))
+	if (strace_sum_has_no_rest(src))
 		return;
 	strace_sum_add_row(sum, src, &src->spare, &src->spare);
 	add_rest(sum, src);

@@ -28,14 +28,6 @@ struct profile_off_time strace_off_time;
 
 const u16 strace_no_rows[PROFILE_NR_INDEXED];
 
-struct profile_moment strace_span(struct profile_moment from, struct profile_moment to)
-{
-	s64 cycles = pf_max((s64)(to.cycles - from.cycles), (s64)0);
-	s64 off_cycles = pf_max((s64)(to.off_cycles - from.off_cycles), (s64)0);
-
-	return (struct profile_moment){ cycles, pf_min(off_cycles, cycles) };
-}
-
 /*
  * Returns the present moment of any thread, or an earlier one if it did not run since; but none
  * before `start`. If the thread runs, its time on a CPU is read a little later than the clock.
@@ -100,21 +92,17 @@ void strace_reset_sums(struct profile_process *pp)
 	strace_begin_off_time(pp);
 }
 
-void strace_catch_up_process(struct profile_process *pp)
+void strace_reset_process_late(struct profile_process *pp)
 {
-	os_assert_held(&lists_lock);
-	if (pp->strace.nr_system_resets == strace_nr_resets)
-		return;
 	pp->strace.nr_system_resets = strace_nr_resets;
 	strace_reset_sums(pp);
 }
 
-void strace_catch_up(struct profile_task *pt)
+void strace_follow(struct profile_task *pt)
 {
 	struct profile_process *pp = pt->process;
 
 	os_assert_held(&lists_lock);
-	strace_catch_up_process(pp);
 	if (strace_off_since_cycles && !pt->strace.to.cycles) {
 		pt->strace.to = moment_at(pt, strace_off_since_cycles);
 		strace_notify(pt);
