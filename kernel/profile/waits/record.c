@@ -56,26 +56,28 @@ static pf_always_inline bool begin_record(struct wait_cpu *w)
  * Returns the record with the key of the new one; if there is none, adds the new one. NULL: no
  * room.
  */
-static struct wait_record *store_record(struct stack_log *log, struct wait_record *new, u32 tag)
+static pf_always_inline struct wait_record *store_record(struct stack_log *log,
+							 struct wait_record *new, u32 tag)
 {
+	u32 nr_pcs = new->nr_kernel + new->nr_user;
 	/*
 	 * Compares as many pcs as new has: if a record has another number of pcs, its context
 	 * differs, which is compared first.
 	 */
 	u64 *slot = stack_log_find(log, new, tag, __builtin_offsetof(struct wait_record, name),
-				   KEY_WORDS + new->nr_kernel + new->nr_user);
+				   KEY_WORDS + nr_pcs);
 
 	if (slot && *slot)
 		return stack_log_record(log, slot);
-	if (!slot || !stack_log_has_room(log, wait_record_bytes(new)))
+	if (!slot || !stack_log_has_room(log, RECORD_BYTES(nr_pcs)))
 		return NULL;
 	new->nr = new->asleep_cycles = new->ready_cycles = new->max_cycles = 0;
-	stack_log_add(log, slot, tag, wait_record_bytes(new));
+	stack_log_add(log, slot, tag, RECORD_BYTES(nr_pcs));
 	return new;
 }
 
 /* Returns the log for a new record. Makes room in the log of waits. */
-static struct stack_log *log_for(struct wait_cpu *w, bool is_waker)
+static pf_always_inline struct stack_log *log_for(struct wait_cpu *w, bool is_waker)
 {
 	if (is_waker)
 		return &w->wakers;
@@ -158,28 +160,37 @@ static pf_noinline u64 make_key(struct wait_record *new, const struct wait_key *
 	return hash;
 }
 
-/*
- * Looks up the key and the call chain of the stack. same: the record of `recent`, if only its
- * process may differ; NULL: walks the stack.
- */
+/* Walks the stack, and looks its call chain up. */
 static struct wait_record *look_up(struct wait_cpu *w, const struct wait_key *key,
-				   const os_regs_t *regs, struct recent_wait *recent,
-				   const struct wait_record *same)
+				   const os_regs_t *regs, struct recent_wait *recent)
 {
-	u64 *kept_hash = &w->hashes[recent - w->recent], hash = *kept_hash;
 	struct stack_log *log = log_for(w, is_waker_key(key));
 	struct wait_record *new = stack_log_new(log), *rec;
+	u64 hash = make_key(new, key, regs, log);
 
-	if (same)
-		copy_key(new, same);
-	else
-		hash = make_key(new, key, regs, log);
 	new->process = key->task_key ? process_of(key, os_current_task()) : 0;
 	rec = store_record(log, new, profile_stack_hash(hash, new->process) >> 32);
 	if (rec && is_replayable(rec)) {
 		*recent = (struct recent_wait){ key->task_key, rec };
-		*kept_hash = hash;
+		w->hashes[recent - w->recent] = hash;
 	}
+	return rec;
+}
+
+/* Looks up a wait that differs from the recent one in the process alone. */
+static pf_noinline struct wait_record *look_up_sibling(struct wait_cpu *w, u64 task_key,
+						       u64 process, struct recent_wait *recent)
+{
+	u64 hash = profile_stack_hash(w->hashes[recent - w->recent], process);
+	const struct wait_record *same = recent->rec;
+	struct stack_log *log = log_for(w, false); /* may clear *recent, but not the hash */
+	struct wait_record *new = stack_log_new(log), *rec;
+
+	copy_key(new, same);
+	new->process = process;
+	rec = store_record(log, new, hash >> 32);
+	if (rec)
+		*recent = (struct recent_wait){ task_key, rec };
 	return rec;
 }
 
@@ -247,13 +258,15 @@ static pf_noinline struct wait_record *find_record(struct wait_cpu *w, const str
 	struct recent_wait *recent = recent_of(w, key, task, regs);
 	struct wait_record *rec = recent->rec;
 	bool same = rec && matches(rec, key, task, regs);
+	u64 process;
 
 	if (pf_likely(same && recent->task_key == key->task_key))
 		return rec;
 	if (!same || !recent->task_key || !key->task_key || !is_of_program(rec, task))
-		return look_up(w, key, regs, recent, NULL);
-	if (rec->process != process_of(key, task))
-		return look_up(w, key, regs, recent, rec);
+		return look_up(w, key, regs, recent);
+	process = process_of(key, task);
+	if (rec->process != process)
+		return look_up_sibling(w, key->task_key, process, recent);
 	recent->task_key = key->task_key;
 	return rec;
 }
@@ -289,8 +302,9 @@ static pf_always_inline struct wait_record *last_record(os_task_t *task, u32 whi
 }
 
 /* Finds the record, and notes it as the thread's last. */
-static struct wait_record *find_other(struct wait_cpu *w, const struct wait_key *key,
-				      os_task_t *task, const os_regs_t *regs, u32 which)
+static pf_always_inline struct wait_record *find_other(struct wait_cpu *w,
+						       const struct wait_key *key, os_task_t *task,
+						       const os_regs_t *regs, u32 which)
 {
 	struct profile_waits_task *waits = &os_task_profile(task)->waits;
 	struct wait_record *rec = find_record(w, key, task, regs);
