@@ -136,7 +136,7 @@ static void restart_table(void *table)
 static void catch_up_process(struct profile_process *pp)
 {
 	os_assert_held(&lists_lock);
-	if (pp->points.nr_resets == nr_resets)
+	if (pf_likely(pp->points.nr_resets == nr_resets))
 		return;
 	pp->points.nr_resets = nr_resets;
 	begin_period(pp, POINTS_SINCE_RESET);
@@ -261,7 +261,7 @@ void points_task_exit(struct profile_task *pt)
 	pt->points.offset = 0;
 	/* From here on, pairs that end on this CPU add to its idle table. */
 	if (os_current_task() && pt == os_current_profile())
-		run_current(NULL);
+		profile_points_run(&pt->points, os_off_cycles(pt));
 	if (table && pp->points.sums) {
 		add_table(pp->points.sums, table);
 		free_table(pp, table);
