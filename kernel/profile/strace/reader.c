@@ -145,22 +145,24 @@ static void read_all(bool *locked, unsigned long *flags)
 	}
 }
 
-void strace_read_task(struct profile_task *pt)
+static pf_noinline void read_task(struct profile_task *pt)
 {
-	bool is_next;
-	u32 row;
+	bool is_next = pt == reader.walk.task;
+	u32 row = is_next ? reader.row : 0;
 
-	os_assert_held(&lists_lock);
-	if (!reader.process || pt->process != reader.process || pt->strace.reading == reader.number)
-		return;
-	is_next = pt == reader.walk.task;
-	row = is_next ? reader.row : 0;
 	strace_catch_up(pt);
 	while (!strace_merge_task(pt, &row))
 		;
 	pt->strace.reading = reader.number;
 	if (is_next)
 		reader.row = 0; /* the walk goes on with the next thread, from its first row */
+}
+
+void strace_read_task(struct profile_task *pt)
+{
+	os_assert_held(&lists_lock);
+	if (reader.process && pt->process == reader.process && pt->strace.reading != reader.number)
+		read_task(pt);
 }
 
 void strace_skip_task(struct profile_task *pt)

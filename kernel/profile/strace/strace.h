@@ -295,8 +295,6 @@ struct profile_moment strace_to(const struct profile_task *pt);
 
 /* Makes the thread's next hooks take the slow path. lists_lock is held. */
 void strace_notify(struct profile_task *pt);
-/* Lets the thread's calls take the fast path, if they are counted. lists_lock is held. */
-void strace_use_table(struct profile_task *pt);
 /* The second parts of the next two functions. */
 void strace_reset_process_late(struct profile_process *pp);
 void strace_follow(struct profile_task *pt);
@@ -318,6 +316,16 @@ static inline void strace_catch_up(struct profile_task *pt)
 	if (pf_unlikely(strace_off_since_cycles ||
 			pt->strace.nr_resets != pt->process->strace.nr_resets))
 		strace_follow(pt);
+}
+
+/* Lets the thread's calls take the fast path, if they are counted. lists_lock is held. */
+static inline void strace_use_table(struct profile_task *pt)
+{
+	const struct profile_syscall_table *table = pt->strace.calls.table;
+
+	os_assert_held(&lists_lock);
+	pf_write_once(pt->strace.index,
+		      table && !strace_off_since_cycles ? table->index : strace_no_rows);
 }
 #endif
 /* Clears the sums of a process, and starts a new generation. lists_lock is held. */

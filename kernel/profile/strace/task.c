@@ -60,15 +60,6 @@ void strace_notify(struct profile_task *pt)
 	pf_write_once(pt->strace.event, true);
 }
 
-void strace_use_table(struct profile_task *pt)
-{
-	const struct profile_syscall_table *table = pt->strace.calls.table;
-
-	os_assert_held(&lists_lock);
-	pf_write_once(pt->strace.index,
-		      table && !strace_off_since_cycles ? table->index : strace_no_rows);
-}
-
 void strace_begin_off_time(struct profile_process *pp)
 {
 	os_assert_held(&lists_lock);

@@ -23,14 +23,14 @@ struct entry {
 static os_lock_t lock = OS_LOCK_INIT; /* guards the entries */
 static struct entry *entries;	      /* NULL while the rings have no memory */
 
-void profile_trace_task(os_task_t *task)
+static pf_noinline void add_task(os_task_t *task)
 {
 	os_process_t *proc = os_task_process(task);
 	u32 tid = os_task_tid(task);
 	unsigned long flags;
 	u64 comm[2];
 
-	if (!pf_read_once(entries) || !tid || !trace_is_recording())
+	if (!tid || !trace_is_recording())
 		return;
 	os_task_comm(task, comm);
 	flags = os_lock(&lock);
@@ -40,6 +40,13 @@ void profile_trace_task(os_task_t *task)
 		memcpy(entries[tid % NR_ENTRIES].name, comm, sizeof(comm));
 	}
 	os_unlock(&lock, flags);
+}
+
+/* Each new thread comes here, and there are rarely entries. */
+void profile_trace_task(os_task_t *task)
+{
+	if (pf_read_once(entries))
+		add_task(task);
 }
 
 static void set_entries(struct entry *table)

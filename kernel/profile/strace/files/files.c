@@ -75,6 +75,8 @@ void profile_note_path(const char *path, size_t bytes)
 
 void files_task_exit(struct profile_task *pt)
 {
+	if (!pt->strace.path)
+		return;
 	os_free(pt->strace.path);
 	pt->strace.path = NULL;
 }

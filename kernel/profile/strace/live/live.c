@@ -271,6 +271,8 @@ static void end_task(struct profile_task *pt)
 {
 	struct live_task *live = pt->strace.live;
 
+	if (!live)
+		return;
 	if (pt->strace.live_active) {
 		live->call.returned = false;
 		live_finish_call(live, os_cycles());
