@@ -164,6 +164,31 @@ static void test_new_threads_go_on_with_a_table(void **state)
 	expect_of(&one, "work", 1, 7);
 }
 
+/* The first thread's table is in the process. It is added to another one, and then used again. */
+static void test_table_in_the_process(void **state)
+{
+	int nr_allocated = host_nr_allocated;
+
+	assert_ptr_equal(one.profile.points.sums, NULL);
+	for (u32 i = NR_THREADS; i-- > 0;) {
+		run(&threads[i]);
+		work(10 + i);
+		profile_task_exit(&threads[i]);
+	}
+	assert_false(one.profile.points.uses_own);
+	assert_int_equal(host_nr_allocated, nr_allocated - 1); /* two tables are one now */
+	expect_of(&one, "work", 3, 33);
+	for (u32 i = 0; i < NR_THREADS; i++)
+		begin_task(&threads[i], &one);
+	assert_true(one.profile.points.uses_own);
+	assert_int_equal(host_nr_allocated, nr_allocated);
+	for (u32 i = 0; i < NR_THREADS; i++) {
+		run(&threads[i]);
+		work(1);
+	}
+	expect_of(&one, "work", 6, 36);
+}
+
 /* Frees a thread that was never started, while another thread runs. */
 static void test_thread_that_never_ran(void **state)
 {
@@ -378,6 +403,7 @@ int main(void)
 		TEST(test_pair_over_a_switch),
 		TEST(test_threads_that_exit),
 		TEST(test_new_threads_go_on_with_a_table),
+		TEST(test_table_in_the_process),
 		TEST(test_thread_that_never_ran),
 		TEST(test_execve),
 		TEST(test_reset),
