@@ -106,16 +106,12 @@ static bool match_globs(struct on_exit *list, const char *name)
 	return any;
 }
 
-bool on_exit_wants(struct on_exit *list, os_process_t *proc)
+bool on_exit_wants_some(struct on_exit *list, os_process_t *proc)
 {
-	enum on_exit_kind kind = pf_read_once(list->kind);
-	unsigned long flags;
+	unsigned long flags = os_lock(&list->lock);
 	u32 nr_running;
 	bool wants;
 
-	if (kind == ON_EXIT_ALL || kind == ON_EXIT_NONE)
-		return kind == ON_EXIT_ALL;
-	flags = os_lock(&list->lock);
 	if (list->kind == ON_EXIT_GLOBS)
 		wants = match_globs(list, os_process_name(proc));
 	else if (list->kind == ON_EXIT_OF_RUN)

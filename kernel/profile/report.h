@@ -262,7 +262,14 @@ extern struct on_exit on_exit_reports, on_exit_exports;
 /* Returns true if one report of the run replaces those of its processes. */
 bool on_exit_is_run(void);
 
-bool on_exit_wants(struct on_exit *list, os_process_t *proc);
+/* Looks at the globs, or at the number of processes. */
+bool on_exit_wants_some(struct on_exit *list, os_process_t *proc);
+static inline bool on_exit_wants(struct on_exit *list, os_process_t *proc)
+{
+	enum on_exit_kind kind = pf_read_once(list->kind);
+
+	return kind == ON_EXIT_ALL || (kind != ON_EXIT_NONE && on_exit_wants_some(list, proc));
+}
 bool on_exit_wants_any(os_process_t *proc); /* a report or an export */
 /* Logs each glob that no exit has matched: the user may have expected a report. */
 void on_exit_print_unmatched(const struct on_exit *list);

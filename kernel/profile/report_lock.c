@@ -215,15 +215,11 @@ bool report_try_print(void (*print)(const struct report *report))
 	return true;
 }
 
-void report_process_exit(os_process_t *proc)
+static pf_noinline void print_exit_report(os_process_t *proc)
 {
 	struct report report = { .proc = proc };
-	u64 ns, begin_cycles;
+	u64 ns = os_process_age_ns(proc), begin_cycles;
 
-	report_flush();
-	if (!on_exit_wants(&on_exit_reports, proc))
-		return;
-	ns = os_process_age_ns(proc);
 	report.delay_cycles = report_delay() - os_process_profile(proc)->first_delay_cycles;
 	if (ns != OS_NO_AGE) /* else 0: unknown */
 		report.wall_ns = ns - pf_min(ns, os_cycles_to_ns(report.delay_cycles));
@@ -235,6 +231,13 @@ void report_process_exit(os_process_t *proc)
 	stop_printing();
 	print_pending();
 	report_delay_end(begin_cycles);
+}
+
+void report_process_exit(os_process_t *proc)
+{
+	report_flush();
+	if (on_exit_wants(&on_exit_reports, proc))
+		print_exit_report(proc);
 }
 
 /* Never ends its turn, so that no thread can print afterwards. Process context. */
