@@ -278,9 +278,11 @@ void points_process_init(struct profile_process *pp)
 
 void points_process_release(struct profile_process *pp)
 {
-	if (pp->points.sums != pp->points.own)
-		os_free(pp->points.sums);
+	void *table = pp->points.sums;
+
 	pp->points.sums = NULL;
+	if (table != pp->points.own)
+		os_free(table);
 }
 
 /* Restarts the sums of a process. The other threads are gone, so there are few tables. */

@@ -119,6 +119,8 @@ void profile_process_waited(os_process_t *child)
 
 void strace_process_release(struct profile_process *pp)
 {
+	if (pp->strace.is_gone)
+		return;
 	strace_catch_up_process(pp);
 	move_calls(pp, &strace_gone);
 }
