@@ -45,11 +45,12 @@ codegen-flags := -m64 -mcmodel=kernel -mno-red-zone -mgeneral-regs-only -mno-sse
 # gaps; scripts/frameless.py finds the instructions without one. A function that ended in a tail
 # call would be missing from the callee's chains. The scheduler would put other instructions between
 # those that make the frame. Partitioning would give parts of a function their own symbols.
-callchain-flags = $(if $(CONFIG_PROFILE_CALLCHAIN),-fno-omit-frame-pointer \
-	-mno-omit-leaf-frame-pointer \
+# `make bench` also compiles a kernel without profilers in this way.
+frame-flags = -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer \
 	$(if $(CONFIG_DEBUG_TAIL_CALLS),,-fno-optimize-sibling-calls) \
 	$(if $(findstring clang,$(cc-version)),,-fno-schedule-insns2 \
-	-fno-reorder-blocks-and-partition))
+	-fno-reorder-blocks-and-partition)
+callchain-flags = $(if $(CONFIG_PROFILE_CALLCHAIN),$(frame-flags))
 # Reserves five bytes at the start of each function, for a call: see scripts/function_places.py.
 function-flags = $(if $(CONFIG_PROFILE_FUNCTIONS),-fpatchable-function-entry=5 \
 	$(if $(findstring clang,$(cc-version)),,-fno-ipa-ra))

@@ -197,10 +197,10 @@ struct process {
 	/* Those on clocks of CPU time. The tick reads the number without the lock. */
 	unsigned int nr_cpu_timers;
 
-	struct timer late_kill_timer; /* not set up until a signal kills the process */
-	struct wait_queue exit_wait;  /* woken when a thread is gone */
-	struct wait_queue child_wait; /* woken when a child has something to wait for */
-	struct profile_process profile;
+	struct timer late_kill_timer;	/* not set up until a signal kills the process */
+	struct wait_queue exit_wait;	/* woken when a thread is gone */
+	struct wait_queue child_wait;	/* woken when a child has something to wait for */
+	struct profile_process profile; /* the last member: see process_alloc() */
 };
 
 struct task {
@@ -308,10 +308,10 @@ struct task {
 	void __user *robust_list;
 	void __user *rseq_area;
 	u32 rseq_len, rseq_sig;
-	u32 rseq_cpu;	 /* the value of cpu_id in rseq_area */
-	u32 personality; /* 0 or ADDR_NO_RANDOMIZE: see prctl.c */
-	struct profile_task profile;
-	struct lock_stack locks; /* own use */
+	u32 rseq_cpu;		     /* the value of cpu_id in rseq_area */
+	u32 personality;	     /* 0 or ADDR_NO_RANDOMIZE: see prctl.c */
+	struct lock_stack locks;     /* own use */
+	struct profile_task profile; /* the last member: see task_alloc() */
 };
 
 DECLARE_PER_CPU(struct task *, current_task);

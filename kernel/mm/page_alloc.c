@@ -216,8 +216,7 @@ struct page *(page_alloc)(unsigned int order, unsigned int flags PROFILE_MEMORY_
 	ASSERT_NOT_NMI();
 	if (fail_alloc())
 		return NULL;
-	profile_trace_asks(mm_page_alloc, is_slow);
-	profile_memory_asks_chain(is_slow);
+	profile_asks(page_alloc, is_slow);
 	if (unlikely(is_slow))
 		return page_alloc_slow(order, flags PROFILE_MEMORY_SITE_ARG);
 	irq_flags = local_irq_save();

@@ -277,8 +277,7 @@ static __always_inline void *alloc_object(size_t size PROFILE_MEMORY_SITE_PARAM)
 	ASSERT_NOT_NMI();
 	cpu = this_cpu_ptr(&slab_cpu[class]);
 	is_slow = !cpu->head;
-	profile_trace_asks(kmalloc, is_slow);
-	profile_memory_asks_chain(is_slow);
+	profile_asks(kmalloc, is_slow);
 	if (unlikely(is_slow))
 		return slab_alloc(size, RETURN_ADDRESS(), class, flags PROFILE_MEMORY_SITE_ARG);
 	object = take_object(cpu);

@@ -46,8 +46,7 @@ static inline s32 *slab_site_slot(const void *object, unsigned int shift)
 
 static inline void slab_site_count_alone(s32 *slot, u64 *count)
 {
-	*slot = profile_memory_kept(count);
-	profile_memory_count_alloc(count);
+	profile_memory_count_alloc(*slot, count);
 }
 
 static inline void slab_site_count(s32 *slot, u64 *count)

@@ -344,6 +344,14 @@ void exit_to_user_mode(struct pt_regs *regs)
 		work_before_user(regs);
 }
 
+/* Apart, so that the usual case saves fewer registers. */
+static noinline void work_after_call(struct task *task, struct pt_regs *regs)
+{
+	profile_return_begin(&task->profile);
+	work_before_user(regs);
+	profile_return_end(&task->profile);
+}
+
 bool exit_call_to_user_mode(struct pt_regs *regs)
 {
 	struct task *task = current;
@@ -354,11 +362,8 @@ bool exit_call_to_user_mode(struct pt_regs *regs)
 		if (!has_user_work(task))
 			return true;
 	}
-	if (!begin_return(task))
-		return false;
-	profile_return_begin(&task->profile);
-	work_before_user(regs);
-	profile_return_end(&task->profile);
+	if (begin_return(task))
+		work_after_call(task, regs);
 	return false;
 }
 

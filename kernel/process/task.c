@@ -72,11 +72,13 @@ static void enlist(struct task *task)
 
 struct task *task_alloc(const char *comm, struct process *proc)
 {
-	struct task *task = kzalloc(sizeof(*task));
+	struct task *task = kmalloc(sizeof(*task));
 	int error = -ENOMEM;
 
 	if (!task)
 		return ERR_PTR(-ENOMEM);
+	memset(task, 0, offsetof(struct task, profile));
+	profile_zero(&task->profile);
 	task->kernel_stack = kernel_stack_alloc();
 	if (!task->kernel_stack)
 		goto out_free;
@@ -149,10 +151,12 @@ u64 process_nr_created(void)
 
 struct process *process_alloc(const char *comm)
 {
-	struct process *proc = kzalloc(sizeof(*proc));
+	struct process *proc = kmalloc(sizeof(*proc));
 
 	if (!proc)
 		return NULL;
+	memset(proc, 0, offsetof(struct process, profile));
+	profile_zero(&proc->profile);
 	strscpy(proc->comm, comm, sizeof(proc->comm));
 	atomic_set(&proc->refs, 1);
 	proc->start_ns = clock_monotonic_ns();

@@ -15,6 +15,21 @@
 extern const struct profiler __start_profilers[] __attribute__((weak));
 extern const struct profiler __stop_profilers[] __attribute__((weak));
 
+static bool off_at_boot;
+
+static int set_off(const char *value)
+{
+	if (!words_are(value, "off"))
+		return -OS_EINVAL;
+	off_at_boot = true;
+	return 0;
+}
+/*
+ * All profilers are off until the next boot, as if they were not compiled in: there is no
+ * /proc/profile, and other parameters of profilers are ignored.
+ */
+OS_BOOT_PARAM(profile_off, "profile", "off", set_off);
+
 typedef void plain_function(void);
 
 static plain_function *member_function(const struct profiler *p, size_t offset)
@@ -150,6 +165,11 @@ void profile_init(void)
 {
 	const struct profiler *p = NULL;
 
+	if (off_at_boot) {
+		os_key_set(&profile_off_key, true);
+		os_printk("profile: off until the next boot\n");
+		return;
+	}
 #if OS_HAS_FILES
 	add_files("the report", shared_files, NULL);
 #endif
@@ -168,6 +188,8 @@ void profile_init(void)
 
 void profile_reset(void)
 {
+	if (os_key_on(&profile_off_key))
+		return;
 	run_reset();
 	CALL_ALL_PLAIN(reset);
 }
@@ -286,6 +308,8 @@ void profile_process_init(os_process_t *proc)
 	struct profile_process *pp = os_process_profile(proc);
 	unsigned long flags;
 
+	if (os_key_on(&profile_off_key))
+		return;
 	if (!OS_ZEROES_PROFILES)
 		memset(pp, 0, sizeof(*pp));
 	pp->first_delay_cycles = report_delay();
@@ -299,8 +323,11 @@ void profile_process_init(os_process_t *proc)
 
 void profile_process_exec(os_process_t *proc)
 {
-	unsigned long flags = os_lock(&lists_lock);
+	unsigned long flags;
 
+	if (os_key_on(&profile_off_key))
+		return;
+	flags = os_lock(&lists_lock);
 	CALL_ALL(process_exec, os_process_profile(proc));
 	os_unlock(&lists_lock, flags);
 }
@@ -309,6 +336,8 @@ void profile_process_exit(os_process_t *proc)
 {
 	struct profile_process *pp = os_process_profile(proc);
 
+	if (os_key_on(&profile_off_key))
+		return;
 	report_process_exit(proc);
 	CALL_ALL(process_exit, pp);
 	begin_exit();
@@ -323,6 +352,8 @@ void profile_process_release(os_process_t *proc)
 	struct profile_process *pp = os_process_profile(proc);
 	unsigned long flags;
 
+	if (os_key_on(&profile_off_key))
+		return;
 	if (!pp->has_ended)
 		run_forget_process();
 	flags = os_lock(&lists_lock);
@@ -337,6 +368,8 @@ void profile_task_init(os_task_t *task)
 	os_process_t *proc = os_task_process(task);
 	unsigned long flags;
 
+	if (os_key_on(&profile_off_key))
+		return;
 	if (!OS_ZEROES_PROFILES)
 		memset(pt, 0, sizeof(*pt));
 #ifdef CONFIG_PROFILE_WAITS
@@ -354,6 +387,8 @@ void profile_task_exit(os_task_t *task)
 	struct profile_task *pt = os_task_profile(task);
 	unsigned long flags;
 
+	if (os_key_on(&profile_off_key))
+		return;
 	begin_exit();
 	CALL_ALL(task_exit_begin, pt);
 	flags = os_lock(&lists_lock);

@@ -14,6 +14,7 @@
  * Until the first report of a process that ends, all this is switched off.
  */
 
+#include "hook_keys.h"
 #include "os_stacks.h"
 #include "profiler.h"
 
@@ -62,10 +63,10 @@ u64 report_delay_begin(void)
 		os_for_each_cpu(cpu)
 			nr += os_cpu_online(cpu);
 		has_one_cpu = nr == 1;
-		os_key_set(&profile_delays_key, true);
+		hook_key_set(&profile_delays_key, true);
 	}
 	if (!os_key_is_set(&profile_waits_key))
-		os_key_set(&profile_waits_key, true);
+		hook_key_set(&profile_waits_key, true);
 	return os_cycles();
 }
 

@@ -165,6 +165,10 @@ static void print_pending(void)
 
 void profile_report(const char *why)
 {
+	if (os_key_on(&profile_off_key)) {
+		os_printk("profile: off until the next boot\n");
+		return;
+	}
 	if (os_panicking()) {
 		/*
 		 * If this CPU has begun a report in the panic already, that report has faulted. If
@@ -245,6 +249,8 @@ void profile_end_reports(void)
 {
 	const char *why;
 
+	if (os_key_on(&profile_off_key))
+		return;
 	report_flush();
 	start_printing();
 	why = pf_xchg(&pending_why, NULL);

@@ -6,6 +6,7 @@
 
 #include "stack_switch.h"
 
+#include "hook_keys.h"
 #include "words.h"
 
 void stack_switch(struct stack_switch *s, bool on, bool at_boot)
@@ -16,7 +17,7 @@ void stack_switch(struct stack_switch *s, bool on, bool at_boot)
 		s->is_ready = true;
 	}
 	off_time_switch(s->off_time, !on, at_boot);
-	os_key_set(s->key, on);
+	hook_key_set(s->key, on);
 	poll_unlock(&s->lock);
 }
 

@@ -75,13 +75,10 @@ struct task *sched_idle_task(unsigned int cpu)
 	return task;
 }
 
-/* Begins a task's time on this CPU. For profilers, also keeps its time off a CPU. */
-static void begin_exec(struct task *task, u64 now)
+/* For profilers, keeps the time off a CPU of a task that begins to run. */
+static void keep_off_cycles(struct task *task)
 {
-	task->exec_start_cycles = now;
-#ifdef PROFILE_ANY
-	task->off_cycles = now - task->sum_exec_cycles;
-#endif
+	profile_keep_off_cycles(task->off_cycles, task->exec_start_cycles - task->sum_exec_cycles);
 }
 
 void sched_init_cpu(void)
@@ -94,7 +91,8 @@ void sched_init_cpu(void)
 	list_init(&rq->real_time);
 	rq->idle = sched_idle_task(cpu);
 	rq->curr = rq->idle;
-	begin_exec(rq->idle, rdtsc());
+	rq->idle->exec_start_cycles = rdtsc();
+	keep_off_cycles(rq->idle);
 	cputime_init_cpu();
 	this_cpu_write(current_task, rq->idle);
 	atomic_or_bits(&sched_cpus, BIT(cpu));
@@ -342,9 +340,7 @@ static void switch_task(struct rq *rq, struct task *prev, struct task *next)
 	prev->rseq_event = prev->rseq_area;
 	if (prev->mm != next->mm)
 		mm_switch(prev->mm, next->mm);
-	profile_task_runs(&next->profile);
-	profile_switch_out(&prev->profile, next->exec_start_cycles);
-	profile_trace(sched_switch, prev, next);
+	profile_switch(prev, next, next->exec_start_cycles);
 	switch_to(prev, next);
 	finish_switch();
 }
@@ -395,9 +391,10 @@ void schedule(void)
 	}
 
 	prev->sum_exec_cycles += now - prev->exec_start_cycles;
-	begin_exec(next, now);
+	next->exec_start_cycles = now;
 	next->slice_end_ns = now_ns + SLICE_NS;
 	if (next != prev) {
+		keep_off_cycles(next);
 		cputime_switch(prev, next, now, clock);
 		if (next->group && next->group != prev->group)
 			cputime_join_group(next->group, now, clock);

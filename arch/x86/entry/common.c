@@ -21,23 +21,29 @@ static bool is_restart_code(long ret)
 	return ret <= -ERESTARTSYS && ret >= -ERESTART_RESTARTBLOCK;
 }
 
+/* Read where it is used: to keep it until then would cost a register, which has to be saved. */
+static unsigned long syscall_number(const struct pt_regs *regs)
+{
+	return READ_ONCE(*(const u32 *)&regs->orig_rax);
+}
+
 notrace bool do_syscall_64(struct pt_regs *regs)
 {
-	unsigned long nr = (u32)regs->orig_rax;
+	struct pt_regs *arg = regs;
+	unsigned long nr;
 	long ret = -ENOSYS;
 
-	/* Keeps GCC from loading 64 bits here and truncating them at each use. */
-	asm("" : "+r"(nr));
+	/* Without this, GCC saves regs, and then loads it where it still is. */
+	asm("" : "+r"(arg));
 	local_irq_enable();
-	profile_trace(sys_enter, nr);
-	profile_syscall_enter(nr);
+	profile_sys_enter(syscall_number(regs));
+	nr = syscall_number(regs);
 	if (likely(nr < NR_SYSCALLS))
-		ret = syscall_table[nr](regs);
+		ret = syscall_table[nr](arg);
 	regs->rax = ret;
 	if (unlikely(is_restart_code(ret)))
 		current->signal_pending = true;
-	profile_syscall_exit(ret);
-	profile_trace(sys_exit, nr, ret);
+	profile_sys_exit(syscall_number(regs), READ_ONCE(regs->rax));
 	might_sleep(); /* nothing is held any more */
 	local_irq_disable();
 	lock_check_leave("user mode");

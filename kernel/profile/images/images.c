@@ -217,6 +217,6 @@ static pf_noinline void add_code(struct profile_mm *pm, const os_area_t *area)
 void profile_area_changed(struct profile_mm *pm, const os_area_t *area)
 {
 	os_assert_process_context();
-	if (os_area_is_code(area))
+	if (!os_key_on(&profile_off_key) && os_area_is_code(area))
 		add_code(pm, area);
 }

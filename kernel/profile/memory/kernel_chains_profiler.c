@@ -7,6 +7,7 @@
 
 #include "kernel_frees.h"
 
+#include "../hook_keys.h"
 #include "../os_stacks.h"
 #include "../profiler.h"
 #include "../stack_switch.h"
@@ -58,6 +59,8 @@ static struct stack_switch chains_switch = {
 
 static void init(void)
 {
+	hook_keys_add(HOOK_KMALLOC, &profile_kernel_chains_key, false);
+	hook_keys_add(HOOK_PAGE_ALLOC, &profile_kernel_chains_key, false);
 	stack_switch(&chains_switch, starts_on, true);
 }
 

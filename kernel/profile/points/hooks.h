@@ -321,10 +321,11 @@ slow:                                                                           
  * Points this CPU's offset to the sums of its next thread, and keeps its time off a CPU. Called by
  * the scheduler before the switch, interrupts off, when os_off_cycles() is that of its new run.
  */
-#define profile_task_runs(pt)                                                 \
-	do {                                                                  \
-		if (pf_unlikely(os_key_on(&profile_points_key)))              \
-			profile_points_run(&(pt)->points, os_off_cycles(pt)); \
+#define profile_task_runs_now(pt) profile_points_run(&(pt)->points, os_off_cycles(pt))
+#define profile_task_runs(pt)                                    \
+	do {                                                     \
+		if (pf_unlikely(os_key_on(&profile_points_key))) \
+			profile_task_runs_now(pt);               \
 	} while (0)
 static inline void profile_points_run(const struct profile_points_task *points, u64 off_cycles)
 {
@@ -339,7 +340,8 @@ static inline void profile_points_run(const struct profile_points_task *points, 
 static inline void print_profile_points(void)
 {
 }
-#define profile_task_runs(pt) ((void)0)
+#define profile_task_runs_now(pt) ((void)0)
+#define profile_task_runs(pt)	  ((void)0)
 
 #define DEFINE_PROFILE_POINT(name)
 #define DEFINE_PROFILE_POINT_SLEEPS(name)

@@ -15,6 +15,7 @@
 
 #include "points.h"
 
+#include "../hook_keys.h"
 #include "../process_lists.h"
 
 os_key_t profile_points_key;
@@ -72,6 +73,7 @@ int points_tasks_init(void)
 {
 	unsigned int cpu;
 
+	hook_keys_add(HOOK_SWITCH, &profile_points_key, true);
 	if (!reading.table)
 		reading.table = os_zalloc(table_bytes());
 	if (!reading.table)
@@ -103,7 +105,7 @@ void points_tasks_switch(bool on)
 		return;
 	if (!on)
 		pf_write_once(points_tasks_are_known, false);
-	os_key_set(&profile_points_key, on);
+	hook_key_set(&profile_points_key, on);
 	if (on) {
 		os_run_on_all_cpus(run_current);
 		pf_write_once(points_tasks_are_known, true);

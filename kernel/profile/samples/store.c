@@ -126,8 +126,11 @@ void sample_process_init(struct profile_process *pp)
 void profile_task_changed(os_task_t *task)
 {
 	os_process_t *proc = os_task_process(task);
-	u64 task_key = __atomic_add_fetch(&last.key, 1 << 8, __ATOMIC_RELAXED);
+	u64 task_key;
 
+	if (os_key_on(&profile_off_key))
+		return;
+	task_key = __atomic_add_fetch(&last.key, 1 << 8, __ATOMIC_RELAXED);
 	pf_write_once(os_task_profile(task)->samples.key,
 		      task_key | (proc ? os_process_program(proc) : 0));
 }

@@ -103,10 +103,10 @@ static pf_always_inline void move_calls(struct profile_process *pp, struct profi
 void profile_process_waited(os_process_t *child)
 {
 	struct profile_process *pp = os_process_profile(child);
-	struct profile_process *parent = os_current_profile()->process;
+	struct profile_process *parent;
 	unsigned long flags;
 
-	if (!parent)
+	if (os_key_on(&profile_off_key) || !(parent = os_current_profile()->process))
 		return;
 	flags = os_lock(&lists_lock);
 	strace_catch_up_process(parent);

@@ -93,7 +93,7 @@ void profile_syscall_interrupted(void)
 	struct profile_task *pt = os_current_profile();
 	unsigned long flags;
 
-	if (!last_in_state(pt, RESTART_UNDECIDED))
+	if (os_key_on(&profile_off_key) || !last_in_state(pt, RESTART_UNDECIDED))
 		return;
 	flags = os_lock(&lists_lock);
 	end_restart(pt, &pt->strace.restarts[--pt->strace.nr_restarts], STRACE_EINTR);
@@ -111,10 +111,10 @@ static void is_next(struct profile_task *pt, struct profile_restart *restart)
 void profile_syscall_again(u64 ip, u64 sp)
 {
 	struct profile_task *pt = os_current_profile();
-	struct profile_restart *last = last_in_state(pt, RESTART_UNDECIDED);
+	struct profile_restart *last;
 	unsigned long flags;
 
-	if (!last)
+	if (os_key_on(&profile_off_key) || !(last = last_in_state(pt, RESTART_UNDECIDED)))
 		return;
 	flags = os_lock(&lists_lock);
 	last->ip = ip;
@@ -125,8 +125,11 @@ void profile_syscall_again(u64 ip, u64 sp)
 
 void profile_syscall_handler(void)
 {
-	struct profile_restart *last = last_in_state(os_current_profile(), RESTART_NEXT);
+	struct profile_restart *last;
 
+	if (os_key_on(&profile_off_key))
+		return;
+	last = last_in_state(os_current_profile(), RESTART_NEXT);
 	if (last)
 		last->state = RESTART_WAITS;
 }
@@ -136,8 +139,11 @@ void profile_syscall_sigreturn(u64 ip, u64 sp)
 {
 	struct profile_task *pt = os_current_profile();
 	unsigned long flags;
-	u32 i = pt->strace.nr_restarts;
+	u32 i;
 
+	if (os_key_on(&profile_off_key))
+		return;
+	i = pt->strace.nr_restarts;
 	while (i && (pt->strace.restarts[i - 1].ip != ip || pt->strace.restarts[i - 1].sp != sp))
 		i--;
 	if (!i)

@@ -7,6 +7,7 @@
 
 #include "trace.h"
 
+#include "../hook_keys.h"
 #include "../words.h"
 #include "tasks.h"
 
@@ -174,6 +175,7 @@ static void apply_to(const os_key_t *key)
 {
 	struct trace_event *event;
 
+	hook_keys_begin(key);
 	for (u32 step = 0; step < 3; step++) {
 		os_keys_begin();
 		trace_for_each_event(event) {
@@ -188,6 +190,7 @@ static void apply_to(const os_key_t *key)
 		}
 		os_keys_commit();
 	}
+	hook_keys_end(key);
 }
 
 static void want_slow(struct trace_event *event, u8 bits, bool on)

@@ -91,12 +91,16 @@ void profile_report_delay_switch_out(struct profile_task *pt);
  * Record that a thread leaves its CPU, and that the current thread is back on a CPU. Called in
  * schedule(), interrupts off, with the TSC that schedule() uses for CPU time.
  */
+#define profile_switch_out_now(pt, cycles)         \
+	do {                                       \
+		(pt)->waits.out_cycles = (cycles); \
+		(pt)->waits.woken_cycles = 0;      \
+	} while (0)
 #define profile_switch_out(pt, cycles)                       \
 	do {                                                 \
 		if (!os_key_on(&profile_waits_key))          \
 			break;                               \
-		(pt)->waits.out_cycles = (cycles);           \
-		(pt)->waits.woken_cycles = 0;                \
+		profile_switch_out_now(pt, cycles);          \
 		if (os_key_on(&profile_delays_key))          \
 			profile_report_delay_switch_out(pt); \
 	} while (0) /* evaluates `cycles` only if it is on */
@@ -141,9 +145,10 @@ static inline void profile_spun(const char *name, u64 start)
 {
 }
 /* Macros, because evaluating `current` for an argument would leave an instruction. */
-#define profile_switch_out(pt, cycles) ((void)0)
-#define profile_switch_in(cycles)      ((void)0)
-#define profile_wake(task)	       ((void)0)
+#define profile_switch_out_now(pt, cycles) ((void)0)
+#define profile_switch_out(pt, cycles)	   ((void)0)
+#define profile_switch_in(cycles)	   ((void)0)
+#define profile_wake(task)		   ((void)0)
 #endif
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "store.h"
 
+#include "../hook_keys.h"
 #include "../profiler.h"
 #include "../programs.h"
 #include "../table.h"
@@ -26,8 +27,10 @@ OS_BOOT_PARAM(profile_waits, "profile.waits", "on|off", set_waits);
 static void init(void)
 {
 	waits_init();
+	hook_keys_add(HOOK_SWITCH, &profile_waits_key, true);
+	hook_keys_add(HOOK_SWITCH, &profile_delays_key, false);
 	off_time_switch(&waits_off_time, !starts_on, true);
-	os_key_set(&profile_waits_key, starts_on);
+	hook_key_set(&profile_waits_key, starts_on);
 }
 
 static void reset_waits(void)
@@ -51,7 +54,7 @@ static int write_waits(const char *text)
 	if (waits_off_time.is_off)
 		waits_restart_since();
 	off_time_switch(&waits_off_time, !on, false);
-	os_key_set(&profile_waits_key, on || os_key_is_set(&profile_delays_key));
+	hook_key_set(&profile_waits_key, on || os_key_is_set(&profile_delays_key));
 	return 0;
 }
 

@@ -84,21 +84,16 @@ struct profile_memory_page {
 	, PROFILE_MEMORY_SITE(0, PROFILE_MEMORY_SIZES, PROFILE_MEMORY_OBJECTS_OF)
 
 /*
- * While the kernel's call chains are recorded, the first one sets a variable to true: then the
- * caller takes a slow path, with the second one. This makes a variable, which points to a counter
- * of the site, point to that of the allocation's call chain. Frees are counted behind either in the
- * same way. Then the third one counts who frees. The value of a pointer goes through its call, so
- * that the caller needs no call-preserved register for it. Interrupts are off, but for the first.
+ * While the kernel's call chains are recorded (profile_asks()), the first one makes a variable,
+ * which points to a counter of the site, point to that of the allocation's call chain. Frees are
+ * counted behind either in the same way. Then the second one counts who frees. The value of a
+ * pointer goes through its call, so that the caller needs no call-preserved register for it.
+ * Interrupts are off.
  */
 #ifdef CONFIG_PROFILE_MEMORY_CHAINS
 extern os_key_t profile_kernel_chains_key;
 u64 *profile_memory_find_chain(u64 *count);
 void *profile_memory_note_free(u64 *count, void *pointer);
-#define profile_memory_asks_chain(is_slow)                 \
-	do {                                               \
-		if (os_key_on(&profile_kernel_chains_key)) \
-			(is_slow) = true;                  \
-	} while (0)
 #define profile_memory_find_counter(count)                          \
 	do {                                                        \
 		if (os_key_on(&profile_kernel_chains_key))          \
@@ -110,21 +105,29 @@ void *profile_memory_note_free(u64 *count, void *pointer);
 			(pointer) = profile_memory_note_free(count, (pointer)); \
 	} while (0)
 #else
-#define profile_memory_asks_chain(is_slow)   ((void)0)
 #define profile_memory_find_counter(count)   ((void)0)
 #define profile_memory_freed(count, pointer) ((void)0)
 #endif
 
-/* Count an allocation, and its free at a site with nr_sizes sizes. Interrupts are off. */
-static pf_always_inline void profile_memory_count_alloc(u64 *count)
-{
-	os_this_cpu_inc(*count);
-}
+/*
+ * Count an allocation, whose counter is kept in `kept`, and its free at a site with nr_sizes sizes.
+ * Interrupts are off.
+ */
+#define profile_memory_count_alloc(kept, count)      \
+	do {                                         \
+		if (os_key_on(&profile_off_key))     \
+			break;                       \
+		(kept) = profile_memory_kept(count); \
+		os_this_cpu_inc(*(count));           \
+	} while (0)
 
 #define profile_memory_count_free(kept, nr_sizes, pointer) \
 	do {                                               \
-		u64 *_count = (u64 *)(s64)(kept);          \
+		u64 *_count;                               \
                                                            \
+		if (os_key_on(&profile_off_key))           \
+			break;                             \
+		_count = (u64 *)(s64)(kept);               \
 		os_this_cpu_inc(_count[nr_sizes]);         \
 		profile_memory_freed(_count, pointer);     \
 	} while (0)
@@ -133,19 +136,14 @@ static pf_always_inline void profile_memory_count_alloc(u64 *count)
  * Count a block of 2^order pages; one page on the fast path, which is not taken while chains are
  * recorded; and the free of a block, which sets `page`, a variable, to its value.
  */
-#define profile_memory_alloc_pages(page, order)                    \
-	do {                                                       \
-		u64 *_count = site + (order);                      \
-                                                                   \
-		profile_memory_find_counter(_count);               \
-		(page)->memory.kept = profile_memory_kept(_count); \
-		profile_memory_count_alloc(_count);                \
+#define profile_memory_alloc_pages(page, order)                          \
+	do {                                                             \
+		u64 *_count = site + (order);                            \
+                                                                         \
+		profile_memory_find_counter(_count);                     \
+		profile_memory_count_alloc((page)->memory.kept, _count); \
 	} while (0)
-#define profile_memory_alloc_page_alone(page)                    \
-	do {                                                     \
-		(page)->memory.kept = profile_memory_kept(site); \
-		profile_memory_count_alloc(site);                \
-	} while (0)
+#define profile_memory_alloc_page_alone(page) profile_memory_count_alloc((page)->memory.kept, site)
 #define profile_memory_free_pages(page) \
 	profile_memory_count_free((page)->memory.kept, PROFILE_MEMORY_ORDERS, page)
 
@@ -173,7 +171,6 @@ struct profile_memory_page {
 #define PROFILE_MEMORY_SITE_OF_SLABS
 #define PROFILE_MEMORY_SITE_OF_OBJECTS
 
-#define profile_memory_asks_chain(is_slow)	((void)0)
 #define profile_memory_alloc_pages(page, order) ((void)0)
 #define profile_memory_alloc_page_alone(page)	((void)0)
 #define profile_memory_free_pages(page)		((void)0)

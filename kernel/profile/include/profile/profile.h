@@ -11,6 +11,12 @@
 
 #include "../../os_hooks.h"
 
+/* More than points are compiled in, so hooks of several profilers come together: hook_keys.h. */
+#if defined(CONFIG_PROFILE_STRACE) || defined(CONFIG_PROFILE_WAITS) || \
+	defined(CONFIG_PROFILE_TRACE) || defined(CONFIG_PROFILE_MEMORY_CHAINS)
+#define PROFILE_HAS_PLACES 1
+#endif
+
 /* At least one profiler is compiled in. */
 #if defined(CONFIG_PROFILE_STRACE) || defined(CONFIG_PROFILE_HEATMAP) || \
 	defined(CONFIG_PROFILE_POINTS) || defined(CONFIG_PROFILE_TRACE)
@@ -88,7 +94,66 @@ struct profile_process {
 };
 #undef PROFILE_FOLDER
 
+/*
+ * Sets a variable to true if an allocation, `place`, has to take a slow path, which has the hooks:
+ * kmalloc or page_alloc. Any context but NMI.
+ */
+#if defined(CONFIG_PROFILE_TRACE) || defined(CONFIG_PROFILE_MEMORY_CHAINS)
+extern os_key_t profile_kmalloc_key, profile_page_alloc_key;
+#define profile_asks(place, is_slow)                   \
+	do {                                           \
+		if (os_key_on(&profile_##place##_key)) \
+			(is_slow) = true;              \
+	} while (0)
+#else
+#define profile_asks(place, is_slow) ((void)0)
+#endif
+
 #ifdef PROFILE_ANY
+/* On: profile=off. Then no hook does anything, and the profilers' structures are not used. */
+extern os_key_t profile_off_key;
+
+/*
+ * Zeroes the profilers' part of a new thread or process, which nobody else knows yet, unless it is
+ * not used: `part` points to it. Any context.
+ */
+#define profile_zero(part)                                \
+	do {                                              \
+		if (!os_key_on(&profile_off_key))         \
+			memset(part, 0, sizeof(*(part))); \
+	} while (0)
+
+/* Sets what os_off_cycles() returns, unless nobody needs it. Called by schedule(). */
+#define profile_keep_off_cycles(off_cycles, cycles) \
+	do {                                        \
+		if (!os_key_on(&profile_off_key))   \
+			(off_cycles) = (cycles);    \
+	} while (0)
+
+/*
+ * The hooks of a context switch together, for a kernel whose struct task has the profilers' part as
+ * member `profile`: profile_task_runs(), profile_switch_out() and the event sched_switch. While all
+ * of them are off, one NOP. Context as of profile_switch_out().
+ */
+#ifdef PROFILE_HAS_PLACES
+extern os_key_t profile_switch_key, profile_switch_slow_key;
+#define profile_switch(prev, next, cycles)                                  \
+	do {                                                                \
+		if (!os_key_on(&profile_switch_key))                        \
+			break;                                              \
+		if (!os_key_on(&profile_switch_slow_key)) {                 \
+			profile_task_runs_now(&(next)->profile);            \
+			profile_switch_out_now(&(prev)->profile, (cycles)); \
+			break;                                              \
+		}                                                           \
+		profile_task_runs(&(next)->profile);                        \
+		profile_switch_out(&(prev)->profile, (cycles));             \
+		profile_trace(sched_switch, (prev), (next));                \
+	} while (0)
+#else
+#define profile_switch(prev, next, cycles) profile_task_runs(&(next)->profile)
+#endif
+
 /*
  * Sets up the profiler's part of a new process. Process context, before its first
  * profile_task_init(). Allocates nothing, cannot fail. Undone by profile_process_release().
@@ -113,6 +178,9 @@ void profile_process_release(os_process_t *proc);
 /* Ends the profiling of a task. Called by the task itself, or by its creator if it never ran. */
 void profile_task_exit(os_task_t *task);
 #else
+#define profile_zero(part)			    ((void)(part))
+#define profile_keep_off_cycles(off_cycles, cycles) ((void)0)
+#define profile_switch(prev, next, cycles)	    ((void)0)
 static inline void profile_process_init(os_process_t *proc)
 {
 }
@@ -137,6 +205,10 @@ static inline void profile_task_exit(os_task_t *task)
  */
 static inline void profile_return_begin(struct profile_task *pt)
 {
+#ifdef PROFILE_ANY
+	if (os_key_on(&profile_off_key))
+		return;
+#endif
 #ifdef CONFIG_PROFILE_WAITS
 	pt->waits.call_phase = PROFILE_RETURNS << PROFILE_PHASE_SHIFT;
 #endif
@@ -145,6 +217,10 @@ static inline void profile_return_begin(struct profile_task *pt)
 
 static inline void profile_return_end(struct profile_task *pt)
 {
+#ifdef PROFILE_ANY
+	if (os_key_on(&profile_off_key))
+		return;
+#endif
 	profile_return_ended(pt);
 #ifdef CONFIG_PROFILE_WAITS
 	pt->waits.call_phase = PROFILE_IN_CALL;

@@ -3,7 +3,7 @@
 #define PROFILE_INCLUDE_SYSCALL_H
 
 /*
- * The two hooks around a system call, inlined in the entry code. Switched off, each is a NOP.
+ * The hooks around a system call, inlined in the entry code. Switched off, each is a NOP.
  * Switched on, neither takes a lock, calls a function or touches a shared cache line. Rare cases
  * take the slow paths in strace/strace.c, which describes the whole design. Include this file where
  * the task structure is complete: see os_hooks.h.
@@ -219,6 +219,75 @@ static inline void profile_syscall_exit(long ret)
 {
 }
 
+#endif
+
+/*
+ * The same hooks, and the events sys_enter and sys_exit. While all of them are off, each of the two
+ * is one NOP. The arguments are evaluated if a hook is on. Same context.
+ *
+ * If the call changes the registers, as rt_sigreturn(2) does, nr may be ~0 at the exit. The event
+ * sys_exit has the number of the entry, if that has taken the slow path, too. Otherwise events were
+ * switched on meanwhile, and if nr is ~0, the event is left out.
+ */
+#ifdef CONFIG_PROFILE_STRACE
+extern os_key_t profile_syscall_key, profile_syscall_slow_key;
+extern u32 profile_syscall_generation; /* rises when the slow paths are taken on all CPUs */
+
+static pf_unused void profile_sys_enter_slow(void) os_saves_registers;
+static pf_unused void profile_sys_exit_slow(void) os_saves_registers;
+
+/* With ->argument as above. */
+static void profile_sys_enter_slow(void)
+{
+	struct profile_task *pt = os_current_profile();
+	u32 nr = pt->strace.argument;
+
+	pt->strace.entry_nr = nr;
+	pt->strace.entry_generation = pf_read_once(profile_syscall_generation);
+	profile_trace(sys_enter, nr);
+	profile_syscall_enter(nr);
+}
+
+/* The same; ->exit_nr is the number. */
+static void profile_sys_exit_slow(void)
+{
+	struct profile_task *pt = os_current_profile();
+	bool entered = pt->strace.entry_generation == pf_read_once(profile_syscall_generation);
+	u32 nr = entered ? pt->strace.entry_nr : pt->strace.exit_nr;
+	long ret = pt->strace.argument;
+
+	pt->strace.entry_generation = 0;
+	profile_syscall_exit(ret);
+	if (nr != ~0u)
+		profile_trace(sys_exit, nr, ret);
+}
+
+#define profile_sys_enter(nr)                                 \
+	do {                                                  \
+		if (!os_key_on(&profile_syscall_key))         \
+			break;                                \
+		if (!os_key_on(&profile_syscall_slow_key)) {  \
+			profile_strace_enter(nr);             \
+			break;                                \
+		}                                             \
+		os_current_profile()->strace.argument = (nr); \
+		os_call(profile_sys_enter_slow);              \
+	} while (0)
+#define profile_sys_exit(nr, ret)                              \
+	do {                                                   \
+		if (!os_key_on(&profile_syscall_key))          \
+			break;                                 \
+		if (!os_key_on(&profile_syscall_slow_key)) {   \
+			profile_strace_exit(ret);              \
+			break;                                 \
+		}                                              \
+		os_current_profile()->strace.exit_nr = (nr);   \
+		os_current_profile()->strace.argument = (ret); \
+		os_call(profile_sys_exit_slow);                \
+	} while (0)
+#else
+#define profile_sys_enter(nr)	  profile_trace(sys_enter, (nr))
+#define profile_sys_exit(nr, ret) profile_trace(sys_exit, (nr), (ret))
 #endif
 
 #endif

@@ -30,13 +30,6 @@
 			profile_trace_##name(__VA_ARGS__); \
 	} while (0)
 
-/* Sets a variable to true if the event is on: then the caller takes a slow path with the hook. */
-#define profile_trace_asks(name, is_slow)                 \
-	do {                                              \
-		if (os_key_on(&profile_trace_key_##name)) \
-			(is_slow) = true;                 \
-	} while (0)
-
 /* The same, if a condition is true. The condition is evaluated only while the event is on. */
 #define profile_trace_if(name, condition, ...)                           \
 	do {                                                             \
@@ -69,7 +62,6 @@ void profile_trace_task(os_task_t *task);
 #else
 
 #define profile_trace(name, ...)	       ((void)0)
-#define profile_trace_asks(name, is_slow)      ((void)0)
 #define profile_trace_if(name, condition, ...) ((void)0)
 #define profile_trace_tick(name, ...)	       ((void)0)
 #define profile_trace_call(name, fn, a)	       ((void)0)

@@ -12,6 +12,7 @@
 
 #include "live.h"
 
+#include "../../hook_keys.h"
 #include "../../profiler.h"
 #include "../strace.h"
 
@@ -366,6 +367,7 @@ static int write_live(const char *text)
 
 static void init(void)
 {
+	hook_keys_add(HOOK_CALL, &profile_live_key, false);
 	if (os_worker_start(&worker, "strace") || (boot_words[0] && set_filter(boot_words)))
 		os_printk("profile: no memory for strace trace output\n");
 }

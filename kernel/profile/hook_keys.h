@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef PROFILE_HOOK_KEYS_H
+#define PROFILE_HOOK_KEYS_H
+
+/*
+ * Where several hooks come together, such as at a system call, the place has keys of its own: see
+ * hook_keys.c. So keys of hooks at such a place are switched by these functions. Process context;
+ * they sleep.
+ */
+
+#include "util.h"
+
+enum hook_place {
+	HOOK_CALL,   /* profile_sys_enter(), profile_sys_exit() */
+	HOOK_SWITCH, /* profile_switch() */
+	HOOK_KMALLOC,
+	HOOK_PAGE_ALLOC, /* profile_asks() */
+	HOOK_NR_PLACES,
+};
+
+#ifdef PROFILE_HAS_PLACES
+/*
+ * Makes a key one of those of a place. usual: it is among the keys that are on usually. Called by
+ * init() of the profiler.
+ */
+void hook_keys_add(enum hook_place place, os_key_t *key, bool usual);
+
+void hook_key_set(os_key_t *key, bool on);
+
+/*
+ * Enclose other changes of a key, or, with NULL, of any keys. Not between os_keys_begin() and
+ * os_keys_commit().
+ */
+void hook_keys_begin(const os_key_t *key);
+void hook_keys_end(const os_key_t *key);
+#else
+#define hook_keys_add(place, key, usual) ((void)0)
+#define hook_key_set(key, on)		 os_key_set(key, on)
+#endif
+
+#endif
