@@ -373,7 +373,6 @@ out:
 
 /* Images. */
 typedef struct file os_file_t;
-#define os_area_is_code(area)		((area)->prot & PROT_EXEC)
 #define os_area_start(area)		((area)->start)
 #define os_area_end(area)		((area)->end)
 #define os_area_file(area)		((area)->file)

@@ -67,6 +67,8 @@ typedef struct static_key os_key_t;
 
 #define os_entry_again() cputime_begin_call()
 
+#define os_area_is_code(area) ((area)->prot & PROT_EXEC)
+
 #define os_current_profile() (&current->profile)
 #define os_current_dying()   (task_killed(current) && !READ_ONCE(current->took_signal))
 

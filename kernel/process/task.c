@@ -73,12 +73,13 @@ static void enlist(struct task *task)
 struct task *task_alloc(const char *comm, struct process *proc)
 {
 	struct task *task = kmalloc(sizeof(*task));
+	size_t used_bytes = sizeof(*task);
 	int error = -ENOMEM;
 
 	if (!task)
 		return ERR_PTR(-ENOMEM);
-	memset(task, 0, offsetof(struct task, profile));
-	profile_zero(&task->profile);
+	profile_is_unused(used_bytes, offsetof(struct task, profile));
+	memset(task, 0, used_bytes);
 	task->kernel_stack = kernel_stack_alloc();
 	if (!task->kernel_stack)
 		goto out_free;
@@ -152,11 +153,12 @@ u64 process_nr_created(void)
 struct process *process_alloc(const char *comm)
 {
 	struct process *proc = kmalloc(sizeof(*proc));
+	size_t used_bytes = sizeof(*proc);
 
 	if (!proc)
 		return NULL;
-	memset(proc, 0, offsetof(struct process, profile));
-	profile_zero(&proc->profile);
+	profile_is_unused(used_bytes, offsetof(struct process, profile));
+	memset(proc, 0, used_bytes);
 	strscpy(proc->comm, comm, sizeof(proc->comm));
 	atomic_set(&proc->refs, 1);
 	proc->start_ns = clock_monotonic_ns();

@@ -100,16 +100,11 @@ static pf_always_inline unsigned int pf_log2_by_halves(unsigned long long x)
 	return log2;
 }
 
-/*
- * pf_lowest_bit(x) is the number of the lowest bit of x that is set; x is not 0. riscv64 without
- * Zbb has no instructions for these, and compilers would call libgcc.
- */
+/* The same. riscv64 without Zbb has no instruction for it, and compilers would call libgcc. */
 #if defined(__riscv) && !defined(__riscv_zbb)
 #define pf_floor_log2(x) pf_log2_by_halves(x)
-#define pf_lowest_bit(x) pf_log2_by_halves((x) & -(x))
 #else
 #define pf_floor_log2(x) (63u - (unsigned int)__builtin_clzll(x))
-#define pf_lowest_bit(x) ((unsigned int)__builtin_ctzll(x))
 #endif
 
 /* The base-2 logarithm of a time, rounded down, but at least `least`: see histogram.h. */

@@ -5,7 +5,7 @@
  * those are on that usually are: then the place runs them without looking at their keys.
  *
  * A change first makes the place look at the hooks' keys, on all CPUs, then changes these, and then
- * sets what the place needs. So no CPU runs a hook that is off.
+ * sets what the place needs. So no CPU begins a hook that is off, or leaves one out that is on.
  */
 
 #include "hook_keys.h"
@@ -56,8 +56,10 @@ void hook_keys_begin(const os_key_t *key)
 	poll_lock(&changing);
 	was_slow = os_key_is_set(&profile_syscall_slow_key);
 	for (u32 i = 0; i < HOOK_NR_PLACES; i++) {
-		if (has_key(&places[i], key))
-			set(places[i].slow, true);
+		if (!has_key(&places[i], key))
+			continue;
+		set(places[i].slow, true);
+		set(places[i].any, true);
 	}
 	if (!was_slow && os_key_is_set(&profile_syscall_slow_key))
 		pf_write_once(profile_syscall_generation, profile_syscall_generation + 1);

@@ -32,6 +32,8 @@ OS_BOOT_PARAM(profile_off, "profile", "off", set_off);
 
 typedef void plain_function(void);
 
+#define MAX_CALLS 31 /* profilers that have the same function */
+
 static plain_function *member_function(const struct profiler *p, size_t offset)
 {
 	plain_function *function;
@@ -40,58 +42,59 @@ static plain_function *member_function(const struct profiler *p, size_t offset)
 	return function;
 }
 
-static pf_noinline u64 find_profilers_with(u64 *known, size_t offset)
-{
-	u64 found = 0;
+/* The functions of all profilers at one offset in struct profiler, in the order of linking. */
+struct calls {
+	bool known;
+	plain_function *functions[MAX_CALLS + 1]; /* the last one is NULL */
+};
 
-	os_assert(__stop_profilers - __start_profilers <= PROFILER_MAX_NR);
-	for (const struct profiler *p = __start_profilers; p < __stop_profilers; p++)
-		found |= (u64)(member_function(p, offset) != NULL) << (p - __start_profilers);
-	pf_write_once(*known, found << 1 | 1);
-	return found;
+static pf_noinline void find_calls(struct calls *calls, size_t offset)
+{
+	plain_function **at = calls->functions;
+
+	for (const struct profiler *p = __start_profilers; p < __stop_profilers; p++) {
+		os_assert(at < calls->functions + MAX_CALLS);
+		plain_function *function = member_function(p, offset);
+
+		if (function)
+			*at++ = function;
+	}
+	pf_store_release(&calls->known, true);
 }
 
-/*
- * Returns a bit for each profiler that has the function at this offset in struct profiler. Looks
- * for them once, and then keeps them in *known, above a bit that is set: each thread and process
- * asks a dozen times, and most profilers have few of the functions.
- */
-static inline u64 profilers_with(u64 *known, size_t offset)
+/* Looks for the functions once: each thread and process asks a dozen times. */
+static inline plain_function **first_call(struct calls *calls, size_t offset)
 {
-	u64 kept = pf_read_once(*known);
-
-	return pf_likely(kept) ? kept >> 1 : find_profilers_with(known, offset);
+	if (pf_unlikely(!pf_load_acquire(&calls->known)))
+		find_calls(calls, offset);
+	return calls->functions;
 }
 
-static const struct profiler *first_of(u64 profilers)
-{
-	return &__start_profilers[pf_lowest_bit(profilers)];
-}
-
-/* Calls a function of each profiler that has it, in the order in which they are linked. */
-#define CALL_ALL(function, ...)                                                               \
-	do {                                                                                  \
-		static u64 _known;                                                            \
-		size_t _offset = __builtin_offsetof(struct profiler, function);               \
-                                                                                              \
-		for (u64 _left = profilers_with(&_known, _offset); _left; _left &= _left - 1) \
-			first_of(_left)->function(__VA_ARGS__);                               \
+/* Calls a function of each profiler that has it. */
+#define CALL_ALL(function, ...)                                                             \
+	do {                                                                                \
+		static struct calls _calls;                                                 \
+		plain_function **_at =                                                      \
+			first_call(&_calls, __builtin_offsetof(struct profiler, function)); \
+                                                                                            \
+		for (; *_at; _at++)                                                         \
+			((__typeof__(((struct profiler *)0)->function))*_at)(__VA_ARGS__);  \
 	} while (0)
 
-static pf_noinline void call_plain(u64 *known, size_t offset)
+static pf_noinline void call_plain(struct calls *calls, size_t offset)
 {
-	for (u64 left = profilers_with(known, offset); left; left &= left - 1)
-		member_function(first_of(left), offset)();
+	for (plain_function **at = first_call(calls, offset); *at; at++)
+		(*at)();
 }
 
 /* The same, in less code, for a function without parameters. */
 #define CALL_ALL_PLAIN(function)                                                          \
 	do {                                                                              \
-		static u64 _known;                                                        \
+		static struct calls _calls;                                               \
                                                                                           \
 		PF_BUILD_BUG_ON(!__builtin_types_compatible_p(                            \
 			__typeof__(((struct profiler *)0)->function), plain_function *)); \
-		call_plain(&_known, __builtin_offsetof(struct profiler, function));       \
+		call_plain(&_calls, __builtin_offsetof(struct profiler, function));       \
 	} while (0)
 
 static bool is_before(const struct profiler *a, const struct profiler *b)
@@ -167,7 +170,7 @@ void profile_init(void)
 
 	if (off_at_boot) {
 		os_key_set(&profile_off_key, true);
-		os_printk("profile: off until the next boot\n");
+		report_is_off();
 		return;
 	}
 #if OS_HAS_FILES

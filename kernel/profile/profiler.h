@@ -10,8 +10,6 @@
 
 #include "report.h"
 
-#define PROFILER_MAX_NR 63 /* profilers in one kernel */
-
 /* A file in /proc/profile. */
 struct profiler_file {
 	const char *path;    /* "profile/<name>" */

@@ -60,9 +60,12 @@ struct table_sink;
 void report_to_text(os_text_t *text, const struct table_sink *sink, void (*print)(const void *arg),
 		    const void *arg);
 
+/* Says so and returns true with profile=off. Any context. */
+bool report_is_off(void);
+
 /*
  * Calls print(), whose output goes to the console, with the options of a report of the machine.
- * Returns false if another report is being printed. Any context.
+ * Returns false if another report is being printed. With profile=off, says only that. Any context.
  */
 bool report_try_print(void (*print)(const struct report *report));
 

@@ -63,7 +63,7 @@ u64 report_delay_begin(void)
 		os_for_each_cpu(cpu)
 			nr += os_cpu_online(cpu);
 		has_one_cpu = nr == 1;
-		hook_key_set(&profile_delays_key, true);
+		os_key_set(&profile_delays_key, true);
 	}
 	if (!os_key_is_set(&profile_waits_key))
 		hook_key_set(&profile_waits_key, true);

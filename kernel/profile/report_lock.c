@@ -163,12 +163,18 @@ static void print_pending(void)
 	}
 }
 
+bool report_is_off(void)
+{
+	if (!os_key_on(&profile_off_key))
+		return false;
+	os_printk("profile: off until the next boot\n");
+	return true;
+}
+
 void profile_report(const char *why)
 {
-	if (os_key_on(&profile_off_key)) {
-		os_printk("profile: off until the next boot\n");
+	if (report_is_off())
 		return;
-	}
 	if (os_panicking()) {
 		/*
 		 * If this CPU has begun a report in the panic already, that report has faulted. If
@@ -210,6 +216,8 @@ bool report_try_print(void (*print)(const struct report *report))
 {
 	struct report report = { .top = top, .wide = wide, .histogram = histogram };
 
+	if (report_is_off())
+		return true;
 	if (!os_panicking() && !try_start_printing())
 		return false;
 	report_restart();

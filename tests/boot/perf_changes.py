@@ -63,7 +63,7 @@ PATHS = {
     ),
     "exit": Nop(
         "arch/x86/entry/common.c",
-        "\tprofile_trace(sys_exit, nr, ret);\n",
+        "\tprofile_sys_exit(syscall_number(regs), READ_ONCE(regs->rax));\n",
         "uname",
         "do_syscall_64",
     ),

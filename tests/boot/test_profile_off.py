@@ -19,14 +19,16 @@ def test_nothing_is_there(boot):
         guest.expect(r"lego:[^\n]*# ")
         guest.send(COMMANDS)
         guest.expect("^went 42")
-        guest.sysrq("p")
-        guest.expect(OFF)
+        for key in "pweo":
+            guest.sysrq(key)
+            guest.expect(OFF)
         guest.sysrq("z")
         guest.expect("sysrq: reset")
         guest.send("exit\n")
         log = boot.finish(guest.wait(), ok=True, check=True).log
     assert log.count("No such file or directory") == 3
     assert "end of report" not in log and "[pid" not in log and "Kernel strace" not in log
+    assert "profile: export" not in log and "all points" not in log
 
 
 def test_panic(boot):

@@ -146,6 +146,9 @@ static void test_calls_in_flight(void **state)
 	set_events(true);
 	profile_sys_exit(NO_CALL, 0); /* nobody knows what it was */
 	assert_int_equal(nr_left, was_left + 1);
+	call(NO_CALL, NO_CALL); /* of a program that has asked for this number */
+	assert_int_equal(nr_left, was_left + 2);
+	assert_int_equal(left_nr, NO_CALL);
 	set_events(false);
 }
 

@@ -28,6 +28,14 @@ struct profile_mm {
  * is executable. The caller keeps others from changing the areas. Process context; sleeps.
  */
 void profile_area_changed(struct profile_mm *pm, const os_area_t *area);
+/* Without a call for other areas, if the header of hooks has the macro, which is expanded here. */
+#ifdef os_area_is_code
+#define profile_area_changed(pm, area)                        \
+	do {                                                  \
+		if (os_area_is_code(area))                    \
+			(profile_area_changed)((pm), (area)); \
+	} while (0)
+#endif
 
 /* Copies the number of the code map when an address space is copied. */
 static inline void profile_mm_copy(struct profile_mm *to, const struct profile_mm *from)

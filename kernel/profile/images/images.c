@@ -214,7 +214,7 @@ static pf_noinline void add_code(struct profile_mm *pm, const os_area_t *area)
 		os_change_task_keys();
 }
 
-void profile_area_changed(struct profile_mm *pm, const os_area_t *area)
+void(profile_area_changed)(struct profile_mm *pm, const os_area_t *area)
 {
 	os_assert_process_context();
 	if (!os_key_on(&profile_off_key) && os_area_is_code(area))

@@ -89,6 +89,8 @@ int points_control(const char *text)
 
 static void toggle_points(void)
 {
+	if (report_is_off())
+		return;
 	os_printk("profile: all points %s\n", points_toggle() ? "on" : "off");
 }
 

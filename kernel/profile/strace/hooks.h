@@ -91,8 +91,6 @@ struct profile_strace_task {
 	u8 nr_restarts;
 	u16 error_ret; /* the error below, as the call returned it, its lower 16 bits */
 	u64 argument;  /* of the slow path: number of the call, or return value */
-	/* For the event sys_exit: see profile_sys_exit(). */
-	u32 entry_nr, entry_generation, exit_nr;
 	/*
 	 * The last error that was counted: the row of its call, NULL: none, and its counter. The
 	 * same call fails with the same error again without a search for the counter.

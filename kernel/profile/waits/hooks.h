@@ -91,18 +91,17 @@ void profile_report_delay_switch_out(struct profile_task *pt);
  * Record that a thread leaves its CPU, and that the current thread is back on a CPU. Called in
  * schedule(), interrupts off, with the TSC that schedule() uses for CPU time.
  */
-#define profile_switch_out_now(pt, cycles)         \
-	do {                                       \
-		(pt)->waits.out_cycles = (cycles); \
-		(pt)->waits.woken_cycles = 0;      \
-	} while (0)
-#define profile_switch_out(pt, cycles)                       \
+#define profile_switch_out_now(pt, cycles)                   \
 	do {                                                 \
-		if (!os_key_on(&profile_waits_key))          \
-			break;                               \
-		profile_switch_out_now(pt, cycles);          \
+		(pt)->waits.out_cycles = (cycles);           \
+		(pt)->waits.woken_cycles = 0;                \
 		if (os_key_on(&profile_delays_key))          \
 			profile_report_delay_switch_out(pt); \
+	} while (0)
+#define profile_switch_out(pt, cycles)                      \
+	do {                                                \
+		if (os_key_on(&profile_waits_key))          \
+			profile_switch_out_now(pt, cycles); \
 	} while (0) /* evaluates `cycles` only if it is on */
 
 static inline void profile_switch_in(u64 cycles)

@@ -28,7 +28,6 @@ static void init(void)
 {
 	waits_init();
 	hook_keys_add(HOOK_SWITCH, &profile_waits_key, true);
-	hook_keys_add(HOOK_SWITCH, &profile_delays_key, false);
 	off_time_switch(&waits_off_time, !starts_on, true);
 	hook_key_set(&profile_waits_key, starts_on);
 }

@@ -62,6 +62,8 @@ struct profile_memory_page {
 
 #define profile_memory_kept(count) ((s32)(s64)(count))
 
+extern os_key_t profile_off_key; /* see <profile/profile.h> */
+
 /* Defines a site here. Returns its counters. */
 #define PROFILE_MEMORY_SITE(first, nr, use)                                                        \
 	({                                                                                         \

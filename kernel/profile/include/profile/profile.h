@@ -60,6 +60,14 @@ struct profile_thread_sums {
 	u64 nr_migrations;
 };
 
+/* The system call of a thread: see profile_sys_exit(). */
+struct profile_sys {
+#if defined(CONFIG_PROFILE_STRACE) || defined(CONFIG_PROFILE_TRACE)
+	u32 nr, generation; /* of the keys; at the entry */
+#endif
+	pf_may_be_empty;
+};
+
 struct profile_task;
 
 #include <profile/trace.h>
@@ -76,6 +84,7 @@ struct profile_task {
 #ifdef CONFIG_PROFILE_WAITS
 	struct profile_report_delay delay;
 #endif
+	struct profile_sys sys;
 #include <profile/folders.h>
 };
 #undef PROFILE_FOLDER
@@ -114,13 +123,13 @@ extern os_key_t profile_kmalloc_key, profile_page_alloc_key;
 extern os_key_t profile_off_key;
 
 /*
- * Zeroes the profilers' part of a new thread or process, which nobody else knows yet, unless it is
- * not used: `part` points to it. Any context.
+ * Sets a variable, how much of a new structure has to be zeroed, to a lower value if the profilers'
+ * part at its end is not used. Any context.
  */
-#define profile_zero(part)                                \
-	do {                                              \
-		if (!os_key_on(&profile_off_key))         \
-			memset(part, 0, sizeof(*(part))); \
+#define profile_is_unused(used_bytes, value)     \
+	do {                                     \
+		if (os_key_on(&profile_off_key)) \
+			(used_bytes) = (value);  \
 	} while (0)
 
 /* Sets what os_off_cycles() returns, unless nobody needs it. Called by schedule(). */
@@ -178,7 +187,7 @@ void profile_process_release(os_process_t *proc);
 /* Ends the profiling of a task. Called by the task itself, or by its creator if it never ran. */
 void profile_task_exit(os_task_t *task);
 #else
-#define profile_zero(part)			    ((void)(part))
+#define profile_is_unused(used_bytes, value)	    ((void)0)
 #define profile_keep_off_cycles(off_cycles, cycles) ((void)0)
 #define profile_switch(prev, next, cycles)	    ((void)0)
 static inline void profile_process_init(os_process_t *proc)

@@ -225,65 +225,65 @@ static inline void profile_syscall_exit(long ret)
  * The same hooks, and the events sys_enter and sys_exit. While all of them are off, each of the two
  * is one NOP. The arguments are evaluated if a hook is on. Same context.
  *
- * If the call changes the registers, as rt_sigreturn(2) does, nr may be ~0 at the exit. The event
- * sys_exit has the number of the entry, if that has taken the slow path, too. Otherwise events were
- * switched on meanwhile, and if nr is ~0, the event is left out.
+ * If the call changes the registers, as rt_sigreturn(2) and execve(2) do, nr may be ~0 at the exit.
+ * The event sys_exit has the number of the entry, if that has taken the slow path, too. Otherwise
+ * events were switched on meanwhile: then it has nr, and is left out if that is ~0.
  */
-#ifdef CONFIG_PROFILE_STRACE
+#if defined(CONFIG_PROFILE_STRACE) || (defined(CONFIG_PROFILE_TRACE) && defined(os_current_profile))
 extern os_key_t profile_syscall_key, profile_syscall_slow_key;
 extern u32 profile_syscall_generation; /* rises when the slow paths are taken on all CPUs */
 
-static pf_unused void profile_sys_enter_slow(void) os_saves_registers;
-static pf_unused void profile_sys_exit_slow(void) os_saves_registers;
+#ifndef CONFIG_PROFILE_STRACE
+#define profile_strace_enter(nr) ((void)(nr))
+#define profile_strace_exit(ret) ((void)(ret))
+#endif
 
-/* With ->argument as above. */
+/* ->sys.nr is the number. */
+static pf_unused void profile_sys_enter_slow(void) os_saves_registers;
 static void profile_sys_enter_slow(void)
 {
-	struct profile_task *pt = os_current_profile();
-	u32 nr = pt->strace.argument;
+	struct profile_sys *sys = &os_current_profile()->sys;
 
-	pt->strace.entry_nr = nr;
-	pt->strace.entry_generation = pf_read_once(profile_syscall_generation);
-	profile_trace(sys_enter, nr);
-	profile_syscall_enter(nr);
+	sys->generation = pf_read_once(profile_syscall_generation);
+	profile_trace(sys_enter, sys->nr);
+	profile_syscall_enter(sys->nr);
 }
 
-/* The same; ->exit_nr is the number. */
-static void profile_sys_exit_slow(void)
+static pf_noinline pf_unused void profile_sys_exit_slow(u32 nr, long ret)
 {
-	struct profile_task *pt = os_current_profile();
-	bool entered = pt->strace.entry_generation == pf_read_once(profile_syscall_generation);
-	u32 nr = entered ? pt->strace.entry_nr : pt->strace.exit_nr;
-	long ret = pt->strace.argument;
+	struct profile_sys *sys = &os_current_profile()->sys;
 
-	pt->strace.entry_generation = 0;
 	profile_syscall_exit(ret);
-	if (nr != ~0u)
-		profile_trace(sys_exit, nr, ret);
+#ifdef CONFIG_PROFILE_TRACE
+	if (os_key_on(&profile_trace_key_sys_exit)) {
+		bool entered = sys->generation == pf_read_once(profile_syscall_generation);
+
+		if (entered || nr != ~0u)
+			profile_trace_sys_exit(entered ? sys->nr : nr, ret);
+	}
+#endif
+	sys->generation = 0;
 }
 
-#define profile_sys_enter(nr)                                 \
-	do {                                                  \
-		if (!os_key_on(&profile_syscall_key))         \
-			break;                                \
-		if (!os_key_on(&profile_syscall_slow_key)) {  \
-			profile_strace_enter(nr);             \
-			break;                                \
-		}                                             \
-		os_current_profile()->strace.argument = (nr); \
-		os_call(profile_sys_enter_slow);              \
+#define profile_sys_enter(nr_)                               \
+	do {                                                 \
+		if (!os_key_on(&profile_syscall_key))        \
+			break;                               \
+		if (!os_key_on(&profile_syscall_slow_key)) { \
+			profile_strace_enter(nr_);           \
+			break;                               \
+		}                                            \
+		os_current_profile()->sys.nr = (nr_);        \
+		os_call(profile_sys_enter_slow);             \
 	} while (0)
-#define profile_sys_exit(nr, ret)                              \
-	do {                                                   \
-		if (!os_key_on(&profile_syscall_key))          \
-			break;                                 \
-		if (!os_key_on(&profile_syscall_slow_key)) {   \
-			profile_strace_exit(ret);              \
-			break;                                 \
-		}                                              \
-		os_current_profile()->strace.exit_nr = (nr);   \
-		os_current_profile()->strace.argument = (ret); \
-		os_call(profile_sys_exit_slow);                \
+#define profile_sys_exit(nr, ret)                           \
+	do {                                                \
+		if (!os_key_on(&profile_syscall_key))       \
+			break;                              \
+		if (os_key_on(&profile_syscall_slow_key))   \
+			profile_sys_exit_slow((nr), (ret)); \
+		else                                        \
+			profile_strace_exit(ret);           \
 	} while (0)
 #else
 #define profile_sys_enter(nr)	  profile_trace(sys_enter, (nr))
