@@ -58,6 +58,7 @@ typedef struct static_key os_key_t;
 #define os_call_with(fn, a, b, c, d) point_call(fn, a, b, c, d)
 #define os_call_1(fn, a)	     saving_call(fn, "D"(a))
 #define os_call(fn)		     saving_call(fn)
+#define os_call_at_entry(fn)	     entry_call(fn)
 
 #define os_cycles()		    rdtsc()
 #define os_cycles_halves(low, high) rdtsc_halves(low, high)

@@ -277,6 +277,10 @@ typedef struct {
 #ifndef os_call
 #define os_call(fn) fn()
 #endif
+/* The same where the caller uses only its first argument yet: fn need not save registers. */
+#ifndef os_call_at_entry
+#define os_call_at_entry(fn) fn()
+#endif
 #ifndef os_call_1
 #define os_call_1(fn, a) fn(a)
 #endif

@@ -37,4 +37,19 @@
 			     : "memory", "cc");           \
 	} while (0)
 
+/*
+ * The same for any function without arguments, where no other register that calls change is in use
+ * than that of the caller's first argument.
+ */
+#define entry_call(fn)                                                                        \
+	do {                                                                                  \
+		register u64 _sp asm("rsp");                                                  \
+                                                                                              \
+		asm volatile("push %%rdi\n\tcall %P[f]\n\tpop %%rdi"                          \
+			     : "+r"(_sp)                                                      \
+			     : [f] "i"(fn)                                                    \
+			     : "memory", "cc", "rax", "rcx", "rdx", "rsi", "r8", "r9", "r10", \
+			       "r11");                                                        \
+	} while (0)
+
 #endif

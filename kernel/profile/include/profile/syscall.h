@@ -223,7 +223,8 @@ static inline void profile_syscall_exit(long ret)
 
 /*
  * The same hooks, and the events sys_enter and sys_exit. While all of them are off, each of the two
- * is one NOP. The arguments are evaluated if a hook is on. Same context.
+ * is one NOP. The arguments are evaluated if a hook is on. The first one is where its function uses
+ * nothing but its first argument (os_call_at_entry()). Same context.
  *
  * If the call changes the registers, as rt_sigreturn(2) and execve(2) do, nr may be ~0 at the exit.
  * The event sys_exit has the number of the entry, if that has taken the slow path, too. Otherwise
@@ -239,8 +240,7 @@ extern u32 profile_syscall_generation; /* rises when the slow paths are taken on
 #endif
 
 /* ->sys.nr is the number. */
-static pf_unused void profile_sys_enter_slow(void) os_saves_registers;
-static void profile_sys_enter_slow(void)
+static pf_noinline pf_unused void profile_sys_enter_slow(void)
 {
 	struct profile_sys *sys = &os_current_profile()->sys;
 
@@ -274,7 +274,7 @@ static pf_noinline pf_unused void profile_sys_exit_slow(u32 nr, long ret)
 			break;                               \
 		}                                            \
 		os_current_profile()->sys.nr = (nr_);        \
-		os_call(profile_sys_enter_slow);             \
+		os_call_at_entry(profile_sys_enter_slow);    \
 	} while (0)
 #define profile_sys_exit(nr, ret)                           \
 	do {                                                \
