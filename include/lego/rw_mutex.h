@@ -4,7 +4,7 @@
 
 /*
  * A sleeping lock that many readers or one writer can hold. Process context. Sleepers get it in the
- * order in which they came, but a few running writers may overtake them.
+ * order in which they came, but a few running tasks may overtake them.
  */
 
 #include <lego/wait.h>

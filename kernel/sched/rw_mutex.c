@@ -4,8 +4,7 @@
  * spins for a moment, because the holders may be running, unless others sleep already. Then it
  * sleeps in a queue. When the lock becomes free, it is given to the reader at the head and the
  * readers directly after it; a writer at the head is woken to take it. Until the writer runs, other
- * writers may overtake it, because a lock that waits for each sleeper is unused most of the time.
- * Readers may not: as they join each other, the lock would rarely become free.
+ * threads may overtake it, because a lock that waits for each sleeper is unused most of the time.
  *
  * The unlocking thread changes ->holders and then looks for sleepers. A sleeper queues itself and
  * then tries to take the lock. Each has a full barrier in between, so at least one of them sees the
@@ -57,12 +56,12 @@ static bool set_writer(struct rw_mutex *lock)
 	return !READ_ONCE(lock->holders) && cmpxchg(&lock->holders, 0, RW_MUTEX_WRITER) == 0;
 }
 
-/* Takes the lock without sleeping. Writers may overtake sleepers, but not too often in a row. */
+/* Takes the lock without sleeping. May overtake sleepers, but not too often in a row. */
 static bool try_lock(struct rw_mutex *lock, bool writer)
 {
 	bool overtakes = !list_empty(&lock->wq.waiters);
 
-	if (overtakes && (!writer || READ_ONCE(lock->nr_overtakings) >= MAX_OVERTAKINGS))
+	if (overtakes && READ_ONCE(lock->nr_overtakings) >= MAX_OVERTAKINGS)
 		return false;
 	if (!(writer ? set_writer(lock) : add_reader(lock)))
 		return false;

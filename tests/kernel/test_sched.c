@@ -272,34 +272,6 @@ SELFTEST(sched, downgraded_rw_mutex_lets_readers_in)
 	EXPECT_EQ(plain_count, 1);
 }
 
-/* Worker 0 reads. Worker 1 sleeps as a writer, so that 2 may not join the reader. */
-static void read_behind_writer(struct worker *worker)
-{
-	if (worker->id == 0) {
-		rw_mutex_lock_read(&rw_mutex);
-		EXPECT(becomes(nr_sleepers() == 2));
-		rw_mutex_unlock_read(&rw_mutex);
-	} else if (worker->id == 1) {
-		EXPECT(becomes(READ_ONCE(rw_mutex.holders) == 1));
-		rw_mutex_lock_write(&rw_mutex);
-		EXPECT_EQ(plain_count, 0);
-		rw_mutex_unlock_write(&rw_mutex);
-	} else {
-		EXPECT(becomes(nr_sleepers() == 1));
-		rw_mutex_lock_read(&rw_mutex);
-		plain_count = 1;
-		rw_mutex_unlock_read(&rw_mutex);
-	}
-}
-
-SELFTEST(sched, rw_mutex_writer_stops_readers)
-{
-	rw_mutex_init(&rw_mutex);
-	plain_count = 0;
-	ASSERT(run_crew(&crew, 3, read_behind_writer));
-	EXPECT_EQ(plain_count, 1);
-}
-
 SELFTEST(sched, rw_mutex_trylock_read)
 {
 	rw_mutex_init(&rw_mutex);
