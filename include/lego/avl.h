@@ -7,8 +7,9 @@
  * lock, and owns the memory.
  *
  * Nodes may have a summary of their subtree. Then the caller links or unlinks a node, corrects the
- * summaries from there up to the root, and rebalances. A rotation gives two nodes other subtrees,
- * and calls `rotated` for their summaries: `lower` first, which has become a child of `upper`.
+ * summaries from its parent up to the root, and rebalances. A rotation gives two nodes other
+ * subtrees, and calls `rotated` for their summaries: `lower` first, which has become a child of
+ * `upper`.
  */
 
 #include <lego/kernel.h>

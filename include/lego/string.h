@@ -23,6 +23,8 @@ char *strstr(const char *haystack, const char *needle);
  * truncated.
  */
 ssize_t strscpy(char *dst, const char *src, size_t size);
+/* The same; all bytes behind the string are 0. */
+ssize_t strscpy_pad(char *dst, const char *src, size_t size);
 
 /* Matches a shell pattern: * ? [a-z] [!a-z]. */
 bool glob_match(const char *pattern, const char *text);

@@ -215,3 +215,12 @@ ssize_t strscpy(char *dst, const char *src, size_t size)
 	memcpy(dst, src, n + 1);
 	return n;
 }
+
+ssize_t strscpy_pad(char *dst, const char *src, size_t size)
+{
+	ssize_t n = strscpy(dst, src, size);
+
+	if (n >= 0)
+		memset(dst + n, 0, size - n);
+	return n;
+}

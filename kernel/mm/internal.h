@@ -95,7 +95,7 @@ static inline void mm_unlock_write(struct mm *mm)
 
 /*
  * The areas (vma.c), guarded by mm->lock. Page faults that do not take it look them up with
- * pt_lock: see mm_lock_write(). These functions do not change page tables.
+ * pt_lock: see mm_lock_write(). Except mm_unmap(), these functions do not change page tables.
  */
 
 /*
@@ -151,8 +151,9 @@ int vma_split_range(struct mm *mm, u64 start, u64 end);
 /* Areas that were removed, linked by next. They may begin and end with parts of areas. */
 struct vma_removed {
 	struct vma *first;
-	u64 peak_pages;	      /* pages_at_peak() before */
-	unsigned int nr_vmas; /* of mm before: the kernel's part of the peak */
+	/* For the kernel's part of the peak: pages_at_peak() and areas before; 0: it is kept. */
+	u64 peak_pages;
+	unsigned int nr_vmas;
 	struct vma parts[2];
 };
 

@@ -238,6 +238,7 @@ static int map_locked(struct mm *mm, struct vma **vma, struct vma *next, u32 fla
 	}
 	if (error)
 		return error;
+	might_sleep(); /* in the next line, if the area is code */
 	profile_area_changed(&mm->profile, *vma);
 	if (vma_insert(mm, *vma, next))
 		*vma = NULL;

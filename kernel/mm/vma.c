@@ -230,21 +230,13 @@ static int split_behind(struct mm *mm, struct vma *vma, u64 end)
 	return 0;
 }
 
-/* Removes an area, as the last of those that are removed. */
-static void take_vma(struct mm *mm, struct vma *vma)
-{
-	begin_change(mm);
-	unlink_vma(mm, vma);
-	end_change(mm);
-	vma->next = NULL;
-}
-
 static noinline int remove_areas(struct mm *mm, struct vma *vma, u64 start, u64 end,
 				 struct vma_removed *removed)
 {
 	struct vma **link = &removed->first, *part = removed->parts, *next;
 
 	removed->first = NULL;
+	removed->peak_pages = 0;
 	if (vma && vma->start < start) {
 		if (split_behind(mm, vma, end))
 			return -ENOMEM;
@@ -256,7 +248,10 @@ static noinline int remove_areas(struct mm *mm, struct vma *vma, u64 start, u64 
 	}
 	for (; vma && vma->end <= end; vma = next) {
 		next = vma->next;
-		take_vma(mm, vma);
+		begin_change(mm);
+		pages_keep_peak_kernel(mm);
+		unlink_vma(mm, vma);
+		end_change(mm);
 		*link = vma;
 		link = &vma->next;
 	}
@@ -276,12 +271,15 @@ __always_inline int vma_remove_range(struct mm *mm, u64 start, u64 end, struct v
 	struct vma *vma = vma_find_from(mm, start);
 
 	ASSERT_MM_HELD_WRITE(mm);
-	removed->nr_vmas = mm->nr_vmas;
-	removed->peak_pages = pages_at_peak(mm);
 	if (!vma || vma->start != start || vma->end != end)
 		return remove_areas(mm, vma, start, end, removed);
 	/* Most often, the range is one area. */
-	take_vma(mm, vma);
+	begin_change(mm);
+	removed->nr_vmas = mm->nr_vmas;
+	removed->peak_pages = pages_at_peak(mm);
+	unlink_vma(mm, vma);
+	end_change(mm);
+	vma->next = NULL;
 	removed->first = vma;
 	return 0;
 }

@@ -177,7 +177,7 @@ static void reset_task(struct task *task, const char *path)
 {
 	profile_trace(sched_process_exec, task, path);
 	take_process_number(task);
-	strscpy(task->comm, base_name(path), sizeof(task->comm));
+	strscpy_pad(task->comm, base_name(path), sizeof(task->comm));
 	profile_task_changed(task);
 	task->clear_child_tid = NULL;
 	task->robust_list = NULL;
@@ -291,7 +291,7 @@ static void commit(struct program *prog, const char *path, struct mm *mm, struct
 	WRITE_ONCE(proc->has_execed, true);
 	WRITE_ONCE(proc->nr_execs, proc->nr_execs + 1);
 	reset_task(current, path);
-	strscpy(proc->comm, current->comm, sizeof(proc->comm));
+	strscpy_pad(proc->comm, current->comm, sizeof(proc->comm));
 	signal_reset_actions(proc);
 	posix_timers_delete(proc);
 	files_close_on_exec(current->files);

@@ -41,11 +41,11 @@
 /* Names a thread. The first thread's name is also that of the process. */
 static void name_task(struct task *task, const char *comm)
 {
-	strscpy(task->comm, comm, sizeof(task->comm));
+	strscpy_pad(task->comm, comm, sizeof(task->comm));
 	profile_task_changed(task);
 	profile_trace_task(task);
 	if (task->pid == task->proc->pid)
-		strscpy(task->proc->comm, comm, sizeof(task->proc->comm));
+		strscpy_pad(task->proc->comm, comm, sizeof(task->proc->comm));
 }
 
 int process_name_thread(struct process *proc, pid_t tid, const char *name)

@@ -4,13 +4,15 @@
  * one NOP: its key `any` is on while one of the hooks' keys is on. Its key `slow` is off while just
  * those are on that usually are: then the place runs them without looking at their keys.
  *
- * A change first makes the place look at the hooks' keys, on all CPUs, then changes these, and then
- * sets what the place needs. So no CPU begins a hook that is off, or leaves one out that is on.
+ * A change first makes the place look at the hooks' keys, on all CPUs, and then switches these and
+ * `any` together. So no CPU begins a hook that is off. If just the usual keys are on then, the
+ * place may be fast again. While none is on, `slow` stays as it is, because each of these steps
+ * interrupts all CPUs.
  */
 
 #include "hook_keys.h"
 
-os_key_t profile_off_key;
+os_key_t profile_off_key, profile_frees_off_key;
 
 #ifdef PROFILE_HAS_PLACES
 os_key_t profile_syscall_key, profile_syscall_slow_key;
@@ -23,7 +25,7 @@ static struct place {
 	os_key_t *any, *slow; /* slow is NULL if usually no hook is on */
 	os_key_t *keys[MAX_KEYS];
 	u32 nr_keys;
-	u32 usual; /* bit i: keys[i] is on usually */
+	u32 usual, on; /* bit i: keys[i] is on usually, or now */
 } places[HOOK_NR_PLACES] = {
 	[HOOK_CALL] = { &profile_syscall_key, &profile_syscall_slow_key },
 	[HOOK_SWITCH] = { &profile_switch_key, &profile_switch_slow_key },
@@ -31,22 +33,39 @@ static struct place {
 	[HOOK_PAGE_ALLOC] = { &profile_page_alloc_key },
 };
 
+#define for_each_place(place) for ((place) = places; (place) < places + HOOK_NR_PLACES; (place)++)
+
 static struct poll_lock changing; /* held while keys of hooks change */
 u32 profile_syscall_generation = 1;
 
-static bool has_key(const struct place *place, const os_key_t *key)
+/* Returns the bit of a key of a place; 0: the place has not that key. */
+static u32 bit_of(const struct place *place, const os_key_t *key)
 {
 	for (u32 i = 0; i < place->nr_keys; i++) {
 		if (place->keys[i] == key)
-			return true;
+			return PF_BIT(i);
 	}
-	return !key;
+	return 0;
 }
 
-static void set(os_key_t *key, bool on)
+static void add_key(os_key_t *key, bool on)
 {
-	if (key && os_key_is_set(key) != on)
-		os_key_set(key, on);
+	if (os_key_is_set(key) != on)
+		os_keys_add(key, on);
+}
+
+/* Makes places slow that have this key or, with NULL, all; or fast, if they may be. */
+static void set_slow(const os_key_t *key, bool on)
+{
+	struct place *place;
+
+	os_keys_begin();
+	for_each_place(place) {
+		if (place->slow && (!key || bit_of(place, key)) &&
+		    (on || place->on == place->usual))
+			add_key(place->slow, on);
+	}
+	os_keys_commit();
 }
 
 void hook_keys_begin(const os_key_t *key)
@@ -54,50 +73,59 @@ void hook_keys_begin(const os_key_t *key)
 	bool was_slow;
 
 	poll_lock(&changing);
-	was_slow = os_key_is_set(&profile_syscall_slow_key);
-	for (u32 i = 0; i < HOOK_NR_PLACES; i++) {
-		if (!has_key(&places[i], key))
-			continue;
-		set(places[i].slow, true);
-		set(places[i].any, true);
-	}
+	was_slow = os_key_is_set(&profile_syscall_key) && os_key_is_set(&profile_syscall_slow_key);
+	set_slow(key, true);
 	if (!was_slow && os_key_is_set(&profile_syscall_slow_key))
 		pf_write_once(profile_syscall_generation, profile_syscall_generation + 1);
 }
 
+void hook_keys_add(os_key_t *key, bool on)
+{
+	struct place *place;
+
+	os_assert(changing.is_held);
+	os_keys_add(key, on);
+	for_each_place(place) {
+		u32 bit = bit_of(place, key);
+
+		place->on = (place->on & ~bit) | (on ? bit : 0);
+	}
+}
+
+void hook_keys_commit(void)
+{
+	struct place *place;
+
+	for_each_place(place)
+		add_key(place->any, place->on);
+	os_keys_commit();
+}
+
 void hook_keys_end(const os_key_t *key)
 {
-	for (u32 i = 0; i < HOOK_NR_PLACES; i++) {
-		const struct place *place = &places[i];
-		u32 on = 0;
-
-		if (!has_key(place, key))
-			continue;
-		for (u32 k = 0; k < place->nr_keys; k++)
-			on |= (u32)os_key_is_set(place->keys[k]) << k;
-		set(place->any, on);
-		set(place->slow, on && on != place->usual);
-	}
+	set_slow(key, false);
 	poll_unlock(&changing);
 }
 
-void hook_keys_add(enum hook_place place, os_key_t *key, bool usual)
+void hook_keys_register(enum hook_place at, os_key_t *key, bool usual)
 {
-	struct place *p = &places[place];
+	struct place *place = &places[at];
 
-	if (has_key(p, key))
+	if (bit_of(place, key))
 		return;
 	hook_keys_begin(NULL);
-	os_assert(p->nr_keys < MAX_KEYS);
-	p->usual |= (u32)usual << p->nr_keys;
-	p->keys[p->nr_keys++] = key;
+	os_assert(place->nr_keys < MAX_KEYS);
+	place->usual |= usual ? PF_BIT(place->nr_keys) : 0;
+	place->keys[place->nr_keys++] = key;
 	hook_keys_end(NULL);
 }
 
 void hook_key_set(os_key_t *key, bool on)
 {
 	hook_keys_begin(key);
-	os_key_set(key, on);
+	os_keys_begin();
+	hook_keys_add(key, on);
+	hook_keys_commit();
 	hook_keys_end(key);
 }
 #endif

@@ -21,21 +21,23 @@ enum hook_place {
 #ifdef PROFILE_HAS_PLACES
 /*
  * Makes a key one of those of a place. usual: it is among the keys that are on usually. Called by
- * init() of the profiler.
+ * init() of the profiler, while the key is off.
  */
-void hook_keys_add(enum hook_place place, os_key_t *key, bool usual);
+void hook_keys_register(enum hook_place place, os_key_t *key, bool usual);
 
 void hook_key_set(os_key_t *key, bool on);
 
 /*
- * Enclose other changes of a key, or, with NULL, of any keys. Not between os_keys_begin() and
- * os_keys_commit().
+ * For several changes: begin, for one key or, with NULL, for any; then, once or more often,
+ * os_keys_begin(), these two instead of os_keys_add() and os_keys_commit(); then end.
  */
 void hook_keys_begin(const os_key_t *key);
+void hook_keys_add(os_key_t *key, bool on);
+void hook_keys_commit(void);
 void hook_keys_end(const os_key_t *key);
 #else
-#define hook_keys_add(place, key, usual) ((void)0)
-#define hook_key_set(key, on)		 os_key_set(key, on)
+#define hook_keys_register(place, key, usual) ((void)0)
+#define hook_key_set(key, on)		      os_key_set(key, on)
 #endif
 
 #endif

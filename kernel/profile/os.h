@@ -356,7 +356,10 @@ static inline bool os_glob_match_list(const char *globs, const char *text)
 #ifndef os_process_name
 #error "profile: define os_process_name(proc): a process's name"
 #endif
-/* Copies the first 16 bytes of that name, or of a buffer in which it is shorter. */
+/*
+ * Copies the first 16 bytes of that name to two words. Bytes behind the NUL should be 0: names that
+ * differ there are compared once more.
+ */
 #ifndef os_process_comm
 #define os_process_comm(proc, words)              \
 	((void)memset(words, 0, 2 * sizeof(u64)), \

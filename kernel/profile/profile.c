@@ -32,7 +32,7 @@ OS_BOOT_PARAM(profile_off, "profile", "off", set_off);
 
 typedef void plain_function(void);
 
-#define MAX_CALLS 31 /* profilers that have the same function */
+#define MAX_CALLS 19 /* profilers that have the same function */
 
 static plain_function *member_function(const struct profiler *p, size_t offset)
 {
@@ -169,6 +169,9 @@ void profile_init(void)
 	const struct profiler *p = NULL;
 
 	if (off_at_boot) {
+#ifdef CONFIG_PROFILE_MEMORY
+		os_key_set(&profile_frees_off_key, true);
+#endif
 		os_key_set(&profile_off_key, true);
 		report_is_off();
 		return;

@@ -64,9 +64,9 @@ u64 report_delay_begin(void)
 			nr += os_cpu_online(cpu);
 		has_one_cpu = nr == 1;
 		os_key_set(&profile_delays_key, true);
-	}
-	if (!os_key_is_set(&profile_waits_key))
+		/* A switch of waits to off may have begun before. */
 		hook_key_set(&profile_waits_key, true);
+	}
 	return os_cycles();
 }
 

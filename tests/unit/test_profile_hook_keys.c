@@ -56,8 +56,10 @@ static void call(u32 nr, u32 exit_nr)
 static void set_events(bool on)
 {
 	hook_keys_begin(NULL);
-	os_key_set(&profile_trace_key_sys_enter, on);
-	os_key_set(&profile_trace_key_sys_exit, on);
+	os_keys_begin();
+	hook_keys_add(&profile_trace_key_sys_enter, on);
+	hook_keys_add(&profile_trace_key_sys_exit, on);
+	hook_keys_commit();
 	hook_keys_end(NULL);
 }
 
@@ -88,7 +90,10 @@ static void test_states(void **state)
 	set_events(false);
 	expect(0, 0);
 	assert_false(os_key_is_set(&profile_syscall_key));
+	hook_key_set(&profile_strace_key, true);
 	assert_false(os_key_is_set(&profile_syscall_slow_key));
+	hook_key_set(&profile_strace_key, false);
+	expect(0, 0);
 }
 
 /* At each step of a change, a hook runs if its own key says so. */
@@ -164,9 +169,9 @@ int main(void)
 	};
 
 	host_current = &task;
-	hook_keys_add(HOOK_CALL, &profile_strace_key, true);
-	hook_keys_add(HOOK_CALL, &profile_live_key, false);
-	hook_keys_add(HOOK_CALL, &profile_trace_key_sys_enter, false);
-	hook_keys_add(HOOK_CALL, &profile_trace_key_sys_exit, false);
+	hook_keys_register(HOOK_CALL, &profile_strace_key, true);
+	hook_keys_register(HOOK_CALL, &profile_live_key, false);
+	hook_keys_register(HOOK_CALL, &profile_trace_key_sys_enter, false);
+	hook_keys_register(HOOK_CALL, &profile_trace_key_sys_exit, false);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

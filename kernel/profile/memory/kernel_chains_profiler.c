@@ -59,8 +59,8 @@ static struct stack_switch chains_switch = {
 
 static void init(void)
 {
-	hook_keys_add(HOOK_KMALLOC, &profile_kernel_chains_key, false);
-	hook_keys_add(HOOK_PAGE_ALLOC, &profile_kernel_chains_key, false);
+	hook_keys_register(HOOK_KMALLOC, &profile_kernel_chains_key, false);
+	hook_keys_register(HOOK_PAGE_ALLOC, &profile_kernel_chains_key, false);
 	stack_switch(&chains_switch, starts_on, true);
 }
 

@@ -73,7 +73,7 @@ int points_tasks_init(void)
 {
 	unsigned int cpu;
 
-	hook_keys_add(HOOK_SWITCH, &profile_points_key, true);
+	hook_keys_register(HOOK_SWITCH, &profile_points_key, true);
 	if (!reading.table)
 		reading.table = os_zalloc(table_bytes());
 	if (!reading.table)

@@ -66,26 +66,22 @@ bool profile_strace_counts;
 static void set_counts(bool on)
 {
 	os_assert(switching.is_held);
-	hook_keys_begin(&profile_strace_key);
 	if (!on && !shown)
-		os_key_set(&profile_strace_key, false);
+		hook_key_set(&profile_strace_key, false);
 	pf_write_once(profile_strace_counts, on);
 	if (on)
-		os_key_set(&profile_strace_key, true);
-	hook_keys_end(&profile_strace_key);
+		hook_key_set(&profile_strace_key, true);
 }
 
 void strace_switch_shown(bool on, void (*switch_key)(bool on))
 {
 	poll_lock(&switching);
-	hook_keys_begin(&profile_strace_key);
 	shown = on;
 	if (!on && !profile_strace_counts)
-		os_key_set(&profile_strace_key, false);
+		hook_key_set(&profile_strace_key, false);
 	switch_key(on);
 	if (on)
-		os_key_set(&profile_strace_key, true);
-	hook_keys_end(&profile_strace_key);
+		hook_key_set(&profile_strace_key, true);
 	poll_unlock(&switching);
 }
 
@@ -130,7 +126,7 @@ OS_BOOT_PARAM(profile_strace, "profile.strace", "on|off", set_strace);
 
 void strace_control_init(void)
 {
-	hook_keys_add(HOOK_CALL, &profile_strace_key, true);
+	hook_keys_register(HOOK_CALL, &profile_strace_key, true);
 	/* Counting has been off since boot. */
 	strace_off_since_cycles = pf_max(os_cycles(), (u64)1);
 	if (on_at_boot)

@@ -182,13 +182,13 @@ static void apply_to(const os_key_t *key)
 			if (!event->key || (key && key != event->key))
 				continue;
 			if (step == 1) {
-				os_keys_add(event->key, is_needed(event));
+				hook_keys_add(event->key, is_needed(event));
 				continue;
 			}
 			pf_write_once(event->slow, slow_of(event) | (step ? 0 : event->slow));
 			os_keys_add(event->slow_key, event->slow);
 		}
-		os_keys_commit();
+		hook_keys_commit();
 	}
 	hook_keys_end(key);
 }

@@ -39,7 +39,10 @@ enum profile_call_phase {
 
 #define PROFILE_PHASE_SHIFT 24
 
-/* The records of a thread's last wait, and of its last wake-up of another thread. */
+/*
+ * The records of a thread's last wait, and of its last wake-up of another thread. When the last
+ * thread of a process ends, the second one is that of the one that ended so before: it is compared.
+ */
 enum {
 	PROFILE_LAST_WAIT,
 	PROFILE_LAST_WAKE

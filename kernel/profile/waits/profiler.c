@@ -27,7 +27,7 @@ OS_BOOT_PARAM(profile_waits, "profile.waits", "on|off", set_waits);
 static void init(void)
 {
 	waits_init();
-	hook_keys_add(HOOK_SWITCH, &profile_waits_key, true);
+	hook_keys_register(HOOK_SWITCH, &profile_waits_key, true);
 	off_time_switch(&waits_off_time, !starts_on, true);
 	hook_key_set(&profile_waits_key, starts_on);
 }
@@ -53,7 +53,11 @@ static int write_waits(const char *text)
 	if (waits_off_time.is_off)
 		waits_restart_since();
 	off_time_switch(&waits_off_time, !on, false);
-	hook_key_set(&profile_waits_key, on || os_key_is_set(&profile_delays_key));
+	hook_keys_begin(&profile_waits_key);
+	os_keys_begin();
+	hook_keys_add(&profile_waits_key, on || os_key_is_set(&profile_delays_key));
+	hook_keys_commit();
+	hook_keys_end(&profile_waits_key);
 	return 0;
 }
 

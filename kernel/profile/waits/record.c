@@ -322,8 +322,8 @@ static pf_always_inline struct wait_record *find_other(struct wait_cpu *w,
 }
 
 /*
- * Now the thread will wake its parent, probably as the last one did that ended. So this is the
- * record of its last wake-up, if it is of the same program.
+ * Now the thread will wake its parent, probably as the last one did that ended. So it begins with
+ * the record of that wake-up, if that had the same name.
  */
 void waits_end_process(struct profile_task *pt)
 {

@@ -62,7 +62,11 @@ struct profile_memory_page {
 
 #define profile_memory_kept(count) ((s32)(s64)(count))
 
-extern os_key_t profile_off_key; /* see <profile/profile.h> */
+/*
+ * See <profile/profile.h>. The second one is that of frees, which comes on first: what is allocated
+ * without a counter must not be counted when it is freed.
+ */
+extern os_key_t profile_off_key, profile_frees_off_key;
 
 /* Defines a site here. Returns its counters. */
 #define PROFILE_MEMORY_SITE(first, nr, use)                                                        \
@@ -127,7 +131,7 @@ void *profile_memory_note_free(u64 *count, void *pointer);
 	do {                                               \
 		u64 *_count;                               \
                                                            \
-		if (os_key_on(&profile_off_key))           \
+		if (os_key_on(&profile_frees_off_key))     \
 			break;                             \
 		_count = (u64 *)(s64)(kept);               \
 		os_this_cpu_inc(_count[nr_sizes]);         \

@@ -226,9 +226,10 @@ static inline void profile_syscall_exit(long ret)
  * is one NOP. The arguments are evaluated if a hook is on. The first one is where its function uses
  * nothing but its first argument (os_call_at_entry()). Same context.
  *
- * If the call changes the registers, as rt_sigreturn(2) and execve(2) do, nr may be ~0 at the exit.
- * The event sys_exit has the number of the entry, if that has taken the slow path, too. Otherwise
- * events were switched on meanwhile: then it has nr, and is left out if that is ~0.
+ * If the call changes the registers, nr may be another one at the exit: ~0 after rt_sigreturn(2)
+ * and execve(2), that of the call that goes on after restart_syscall(2). The event sys_exit has the
+ * number of the entry, if that has taken the slow path, too. Otherwise events were switched on
+ * meanwhile: then it has nr, and is left out if that is ~0.
  */
 #if defined(CONFIG_PROFILE_STRACE) || (defined(CONFIG_PROFILE_TRACE) && defined(os_current_profile))
 extern os_key_t profile_syscall_key, profile_syscall_slow_key;

@@ -300,7 +300,7 @@ static void choose_calls(void)
 
 static void switch_key(bool on)
 {
-	os_key_set(&profile_live_key, on);
+	hook_key_set(&profile_live_key, on);
 }
 
 /* Changes the filter. Process context. Returns 0, or a negative errno if nothing has changed. */
@@ -367,7 +367,7 @@ static int write_live(const char *text)
 
 static void init(void)
 {
-	hook_keys_add(HOOK_CALL, &profile_live_key, false);
+	hook_keys_register(HOOK_CALL, &profile_live_key, false);
 	if (os_worker_start(&worker, "strace") || (boot_words[0] && set_filter(boot_words)))
 		os_printk("profile: no memory for strace trace output\n");
 }
