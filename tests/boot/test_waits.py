@@ -233,7 +233,7 @@ def counted(builds):
         builds.initrd("accuracy.cpio"),
         "timer",
         "init=/bin/offcpu",
-        window=("waits_reset", "static_key_set"),
+        window=("waits_reset", "hook_keys_begin"),
     )
     assert "PASS: offcpu" in result.log
     # The plugin cannot count the time of a halted CPU.
