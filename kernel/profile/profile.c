@@ -53,11 +53,12 @@ static pf_noinline void find_calls(struct calls *calls, size_t offset)
 	plain_function **at = calls->functions;
 
 	for (const struct profiler *p = __start_profilers; p < __stop_profilers; p++) {
-		os_assert(at < calls->functions + MAX_CALLS);
 		plain_function *function = member_function(p, offset);
 
-		if (function)
-			*at++ = function;
+		if (!function)
+			continue;
+		os_assert(at < calls->functions + MAX_CALLS);
+		*at++ = function;
 	}
 	pf_store_release(&calls->known, true);
 }
