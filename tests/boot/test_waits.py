@@ -11,7 +11,7 @@ import pytest
 
 import report
 import report_strace
-from harness import ROOT, Booter
+from harness import ROOT, Booter, script_image
 
 sys.path.insert(0, str(ROOT / "tests/accuracy"))
 import truth  # noqa: E402
@@ -290,3 +290,20 @@ def test_control_another_clock_fails(counted):
     assert waits != others
     total = sum(waits.values())
     assert 0 < abs(sum(others.values()) - total) < total / 100
+
+
+RENAMED = """\
+printf '#!/bin/sh\\nexec /bin/wordcount -t 4 /bin/wordcount\\n' >/tmp/has-a-long-name
+chmod +x /tmp/has-a-long-name
+/tmp/has-a-long-name
+sed 's/^/tasks /' /proc/profile/waits_tasks.json
+"""
+
+
+def test_threads_of_a_program_that_another_one_has_executed(boot, tmp_path):
+    """Its first thread had a longer name before: what is left of that makes no row of its own."""
+    image = script_image(tmp_path, RENAMED, ("wordcount",))
+    log = boot(None, append="profile.on_exit=none", initrd=image, icount=True).log
+    names = Counter((row["pid"], row["name"]) for row in rows_of(log, "tasks"))
+    assert any(name == "wordcount" for _, name in names)
+    assert set(names.values()) == {1}, names

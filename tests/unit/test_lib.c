@@ -296,6 +296,10 @@ static void test_strings(void **state)
 	assert_int_equal(strscpy(buf, "abcd", sizeof(buf)), -E2BIG);
 	assert_string_equal(buf, "abc");
 	assert_int_equal(strscpy(buf, "x", 0), -E2BIG);
+	assert_int_equal(strscpy_pad(buf, "x", sizeof(buf)), 1);
+	assert_memory_equal(buf, "x\0\0\0", sizeof(buf));
+	assert_int_equal(strscpy_pad(buf, "abcd", sizeof(buf)), -E2BIG);
+	assert_string_equal(buf, "abc");
 }
 
 /*
