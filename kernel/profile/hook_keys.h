@@ -3,9 +3,9 @@
 #define PROFILE_HOOK_KEYS_H
 
 /*
- * Where several hooks come together, such as at a system call, the place has keys of its own: see
- * hook_keys.c. So keys of hooks at such a place are switched by these functions. Process context;
- * they sleep.
+ * A place with several hooks, such as a system call, has keys of its own: see hook_keys.c. These
+ * functions switch the keys of such hooks, and with them those of the place. Process context; they
+ * sleep.
  */
 
 #include "util.h"

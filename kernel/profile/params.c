@@ -40,10 +40,8 @@ static int set_param(const char *word, size_t bytes)
 
 	if (!at_boot)
 		return 0;
-	if (os_key_is_set(&profile_off_key)) {
-		report_is_off();
+	if (report_is_off())
 		return -OS_EINVAL;
-	}
 	if (!param) {
 		os_printk("profile: %s= has to be set before profile_init()\n", at_boot->name);
 		return -OS_EINVAL;

@@ -35,10 +35,14 @@ void strace_end_restarts(struct profile_task *pt)
 	end_restarts_from(pt, 0);
 }
 
+/* Returns the last interrupted call if it has this state; NULL if not, and with profile=off. */
 static struct profile_restart *last_in_state(struct profile_task *pt, enum restart_state state)
 {
-	struct profile_restart *end = pt->strace.restarts + pt->strace.nr_restarts;
+	struct profile_restart *end;
 
+	if (os_key_on(&profile_off_key))
+		return NULL;
+	end = pt->strace.restarts + pt->strace.nr_restarts;
 	return pt->strace.nr_restarts && end[-1].state == state ? end - 1 : NULL;
 }
 
@@ -93,7 +97,7 @@ void profile_syscall_interrupted(void)
 	struct profile_task *pt = os_current_profile();
 	unsigned long flags;
 
-	if (os_key_on(&profile_off_key) || !last_in_state(pt, RESTART_UNDECIDED))
+	if (!last_in_state(pt, RESTART_UNDECIDED))
 		return;
 	flags = os_lock(&lists_lock);
 	end_restart(pt, &pt->strace.restarts[--pt->strace.nr_restarts], STRACE_EINTR);
@@ -111,10 +115,10 @@ static void is_next(struct profile_task *pt, struct profile_restart *restart)
 void profile_syscall_again(u64 ip, u64 sp)
 {
 	struct profile_task *pt = os_current_profile();
-	struct profile_restart *last;
+	struct profile_restart *last = last_in_state(pt, RESTART_UNDECIDED);
 	unsigned long flags;
 
-	if (os_key_on(&profile_off_key) || !(last = last_in_state(pt, RESTART_UNDECIDED)))
+	if (!last)
 		return;
 	flags = os_lock(&lists_lock);
 	last->ip = ip;
@@ -125,11 +129,8 @@ void profile_syscall_again(u64 ip, u64 sp)
 
 void profile_syscall_handler(void)
 {
-	struct profile_restart *last;
+	struct profile_restart *last = last_in_state(os_current_profile(), RESTART_NEXT);
 
-	if (os_key_on(&profile_off_key))
-		return;
-	last = last_in_state(os_current_profile(), RESTART_NEXT);
 	if (last)
 		last->state = RESTART_WAITS;
 }

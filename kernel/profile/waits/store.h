@@ -21,7 +21,7 @@ struct wait_cpu {
 	struct recent_wait recent[PF_BIT(LOG2_RECENT)];
 	u64 hashes[PF_BIT(LOG2_RECENT)]; /* of the keys of these records, without the process */
 	u64 last_id; /* of the records that threads found last here; no other CPU has it */
-	/* Of the last wake-up by a thread that had ended; NULL: none. */
+	/* The record of the last wake-up that an ended thread has made; NULL: none. */
 	struct wait_record *ended_waker;
 };
 
