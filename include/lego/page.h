@@ -22,7 +22,7 @@ struct page {
 	void *free_objects;    /* slab, first page: list through the objects */
 	struct profile_memory_page memory;
 #ifdef CONFIG_PROFILE_MEMORY
-	s32 object_sites[4]; /* of kmalloc, for each KiB: see slab_sites.h */
+	s32 object_site __aligned(16); /* of kmalloc; the size of this is a power of two */
 #endif
 };
 

@@ -452,7 +452,7 @@ static inline bool os_is_allocator(const char *function)
 	static const char *const names[] = { "page_alloc",  "page_alloc_slow", "cpu_fill",
 					     "alloc_large", "slab_alloc",      "kmalloc",
 					     "kzalloc",	    "kstrdup",	       "kfree",
-					     "page_free",   "free_single" };
+					     "slab_free",   "page_free",       "page_free_slow" };
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(names); i++) {
 		if (!strcmp(function, names[i]))

@@ -4,8 +4,8 @@
 
 /*
  * kmalloc: powers of two and their middles from 16 to 6144 bytes from per-CPU free lists, larger
- * sizes from the page allocator. Any context but NMI; never sleeps. Memory is aligned to at least
- * 16 bytes (to the size for powers of two up to a page).
+ * sizes from the page allocator. Any context but NMI; never sleeps. Memory is aligned to 8 bytes,
+ * from SLAB_LARGE_SIZE on to SLAB_LARGE_ALIGN.
  */
 
 #include <lego/types.h>
@@ -23,7 +23,9 @@ void kfree(const void *ptr); /* NULL is allowed */
 #define kzalloc(size) (kzalloc)(size PROFILE_MEMORY_SITE_OF_OBJECTS)
 #define kstrdup(s)    (kstrdup)(s PROFILE_MEMORY_SITE_OF_OBJECTS)
 
-#define SLAB_NR_CLASSES 17
+#define SLAB_NR_CLASSES	 17
+#define SLAB_LARGE_SIZE	 1024
+#define SLAB_LARGE_ALIGN 64
 
 /*
  * For leak checks: return the bytes in live objects; the live objects of a size class, and its

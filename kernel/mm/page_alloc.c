@@ -152,13 +152,17 @@ static struct page *alloc_single(void)
 	return cache->nr ? cache->pages[--cache->nr] : NULL;
 }
 
-static void free_single(struct page *page)
+static __always_inline void free_single(struct page *page, bool is_slow)
 {
 	unsigned long flags = local_irq_save();
 	struct page_cache *cache = this_cpu_ptr(&page_cache);
 
 	DEBUG_ASSERT(cache->nr <= CACHE_PAGES);
-	profile_memory_free_pages(page);
+	if (is_slow) {
+		profile_memory_free_pages(page);
+	} else {
+		profile_memory_free_page_alone(page);
+	}
 	if (cache->nr == CACHE_PAGES)
 		cache_drain(cache);
 	cache->pages[cache->nr++] = page;
@@ -231,16 +235,14 @@ struct page *(page_alloc)(unsigned int order, unsigned int flags PROFILE_MEMORY_
 	return begin_use(page, 0, flags);
 }
 
-void page_free(struct page *page)
+/* The slow path: several pages, or a profiler wants to see the free. */
+static noinline void page_free_slow(struct page *page)
 {
 	unsigned long flags;
 
-	ASSERT_NOT_NMI();
 	profile_trace(mm_page_free, page - page_map, page->order);
-	page->flags = 0;
-	page_debug_free(page, page->order);
 	if (!page->order) {
-		free_single(page);
+		free_single(page, true);
 		return;
 	}
 	flags = spin_lock_irqsave(&buddy_lock);
@@ -248,6 +250,20 @@ void page_free(struct page *page)
 	buddy_free(page, page->order);
 	DEBUG_ASSERT(nr_free <= nr_total);
 	spin_unlock_irqrestore(&buddy_lock, flags);
+}
+
+void page_free(struct page *page)
+{
+	bool is_slow = page->order;
+
+	ASSERT_NOT_NMI();
+	page->flags = 0;
+	page_debug_free(page, page->order);
+	profile_asks(page_alloc, is_slow);
+	if (unlikely(is_slow))
+		page_free_slow(page);
+	else
+		free_single(page, false);
 }
 
 void page_free_range(phys_addr_t start, phys_addr_t end)

@@ -40,8 +40,8 @@ static const struct {
 	unsigned int size, order;
 } classes[] = {
 	{ 16, 0 },   { 32, 0 },	  { 48, 0 },   { 64, 0 },   { 96, 0 },	 { 128, 0 },
-	{ 192, 0 },  { 256, 0 },  { 384, 0 },  { 512, 0 },  { 768, 0 },	 { 1024, 0 },
-	{ 1536, 1 }, { 2048, 1 }, { 3072, 2 }, { 4096, 2 }, { 6144, 2 },
+	{ 192, 0 },  { 256, 0 },  { 384, 0 },  { 512, 0 },  { 768, 0 },	 { 1024, 1 },
+	{ 1536, 1 }, { 2048, 2 }, { 3072, 2 }, { 4096, 2 }, { 6144, 2 },
 };
 
 #define NR_CLASSES ARRAY_SIZE(classes)
@@ -59,7 +59,6 @@ static struct slab_cache caches[NR_CLASSES];
 #ifdef CONFIG_PROFILE_MEMORY
 BUILD_BUG_ON(NR_CLASSES != PROFILE_MEMORY_CLASSES);
 BUILD_BUG_ON(MAX_PAGE_ORDER + 1 != PROFILE_MEMORY_ORDERS);
-static u8 site_shifts[NR_CLASSES];
 #endif
 static u8 class_of_chunk[LAST_SIZE / MIN_SIZE + 1]; /* by size in units of MIN_SIZE, rounded up */
 static DEFINE_PER_CPU(struct slab_cpu[NR_CLASSES], slab_cpu);
@@ -73,12 +72,10 @@ void slab_init(void)
 		struct slab_cache *cache = &caches[i];
 
 		cache->size = classes[i].size;
+		cache->stride = slab_stride(cache->size);
 		cache->order = classes[i].order;
-		cache->nr_objects = ((PAGE_SIZE << cache->order) - slab_site_bytes(cache->size)) /
-				    (cache->size + OBJECT_DEBUG_BYTES);
-#ifdef CONFIG_PROFILE_MEMORY
-		site_shifts[i] = slab_site_shift(cache->size);
-#endif
+		cache->nr_objects =
+			(PAGE_SIZE << cache->order) / (cache->stride + OBJECT_DEBUG_BYTES);
 		cache->batch = min(max(BATCH_BYTES / cache->size, MIN_BATCH), MAX_BATCH);
 		spin_lock_init(&cache->lock);
 		list_init(&cache->slabs);
@@ -102,7 +99,7 @@ static struct page *slab_create(struct slab_cache *cache)
 	base = page_address(slab);
 	slab->free_objects = NULL;
 	for (unsigned int i = cache->nr_objects; i-- > 0;) {
-		void *object = base + i * cache->size;
+		void *object = base + i * cache->stride;
 
 		slab_debug_init(object);
 		next_of(object) = slab->free_objects;
@@ -157,7 +154,7 @@ static void cache_put(struct slab_cache *cache, void *object)
 	size_t offset = (char *)object - (char *)page_address(slab);
 
 	ASSERT_HELD(&cache->lock);
-	BUG_ON(offset % cache->size || slab->nr_free_objects >= cache->nr_objects);
+	BUG_ON(offset % cache->stride || slab->nr_free_objects >= cache->nr_objects);
 	next_of(object) = slab->free_objects;
 	slab->free_objects = object;
 	if (!slab->nr_free_objects++)
@@ -299,34 +296,30 @@ void *(kzalloc)(size_t size PROFILE_MEMORY_SITE_PARAM)
 	return ptr ? memset(ptr, 0, size) : NULL;
 }
 
-void kfree(const void *ptr)
+static __always_inline void free_object(void *object, unsigned long caller, bool is_slow)
 {
-	void *object = (void *)ptr;
 	struct slab_cpu *cpus, *cpu;
 	struct slab_cache *cache;
 	unsigned long flags;
 	struct page *page;
 
-	if (!ptr)
-		return;
-	profile_trace(kfree, RETURN_ADDRESS(), ptr);
-	slab_debug_check_free(ptr, RETURN_ADDRESS());
-	page = virt_to_page(ptr);
+	slab_debug_check_free(object, caller);
+	page = virt_to_page(object);
 	if (!(page->flags & PAGE_FLAG_SLAB)) {
-		BUG_ON(!IS_ALIGNED((unsigned long)ptr, PAGE_SIZE) || atomic_read(&page->refs) != 1);
+		BUG_ON(!IS_ALIGNED((u64)object, PAGE_SIZE) || atomic_read(&page->refs) != 1);
 		flags = local_irq_save();
 		this_cpu_add(large_live_bytes, -(s64)(PAGE_SIZE << page->order));
-		slab_site_free_large(page);
+		slab_site_free_large(page, is_slow);
 		local_irq_restore(flags);
 		page_put(page);
 		return;
 	}
 	cache = page->owner;
 	flags = local_irq_save();
-	slab_site_free(object, cache);
+	slab_site_free(object, cache, is_slow);
 	cpus = this_cpu_ptr(&slab_cpu[0]);
 	cpus[cache - caches].nr_live--;
-	if (!slab_debug_free(&cache, &object, RETURN_ADDRESS()))
+	if (!slab_debug_free(&cache, &object, caller))
 		goto out_restore;
 	cpu = &cpus[cache - caches];
 	BUG_ON(cpu->head == object);
@@ -337,6 +330,26 @@ void kfree(const void *ptr)
 		cpu_spill(cache, cpu);
 out_restore:
 	local_irq_restore(flags);
+}
+
+/* A profiler wants to see the free. */
+static noinline void slab_free(void *object, unsigned long caller)
+{
+	profile_trace(kfree, caller, object);
+	free_object(object, caller, true);
+}
+
+void kfree(const void *ptr)
+{
+	bool is_slow = false;
+
+	if (!ptr)
+		return;
+	profile_asks(kmalloc, is_slow);
+	if (unlikely(is_slow))
+		slab_free((void *)ptr, RETURN_ADDRESS());
+	else
+		free_object((void *)ptr, RETURN_ADDRESS(), false);
 }
 
 char *(kstrdup)(const char *s PROFILE_MEMORY_SITE_PARAM)

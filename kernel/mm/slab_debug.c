@@ -8,7 +8,6 @@
 #include "slab_debug.h"
 
 #include "internal.h"
-#include "slab_sites.h"
 #include <lego/assert.h>
 #include <lego/bug.h>
 #include <lego/kallsyms.h>
@@ -57,8 +56,7 @@ static struct page *slab_of(const void *object)
 static struct object_debug *debug_array(struct page *slab)
 {
 	struct slab_cache *cache = slab->owner;
-	char *end = (char *)page_address(slab) + (PAGE_SIZE << cache->order) -
-		    slab_site_bytes(cache->size);
+	char *end = (char *)page_address(slab) + (PAGE_SIZE << cache->order);
 
 	return (struct object_debug *)end - cache->nr_objects;
 }
@@ -70,7 +68,7 @@ static struct object_debug *debug_of(const void *object)
 	struct slab_cache *cache = slab->owner;
 	size_t offset = (const char *)object - (char *)page_address(slab);
 
-	return &debug_array(slab)[offset / cache->size];
+	return &debug_array(slab)[offset / cache->stride];
 }
 
 static void print_place(const char *what, u32 ip)
@@ -126,11 +124,7 @@ static void check_pattern(const char *what, const void *object, size_t from, u8 
 
 size_t slab_debug_size(size_t size)
 {
-	bool power_of_two = size >= 16 && !(size & (size - 1));
-
-	if (size >= MAX_OBJECT)
-		return size;
-	return power_of_two ? 2 * size : min(size + MIN_GUARD_BYTES, (size_t)MAX_OBJECT);
+	return size < MAX_OBJECT ? min(size + MIN_GUARD_BYTES, (size_t)MAX_OBJECT) : size;
 }
 
 void **slab_debug_link(void *object)
@@ -196,7 +190,8 @@ void slab_debug_check_free(const void *ptr, unsigned long ip)
 	}
 	page = slab_of(ptr);
 	debug = debug_of(ptr);
-	if (((char *)ptr - (char *)page_address(page)) % ((struct slab_cache *)page->owner)->size) {
+	if (((char *)ptr - (char *)page_address(page)) %
+	    ((struct slab_cache *)page->owner)->stride) {
 		print_object(ptr, debug, ip);
 		panic("BUG: free of the middle of an object: %016llx", (unsigned long long)ptr);
 	}

@@ -13,8 +13,8 @@
 #include <lego/spinlock.h>
 
 struct slab_cache {
-	spinlock_t lock; /* taken with interrupts off; guards the rest and the slabs */
-	unsigned int size;
+	spinlock_t lock;	   /* taken with interrupts off; guards the rest and the slabs */
+	unsigned int size, stride; /* of an object; distance of two */
 	unsigned int order;
 	unsigned int nr_objects; /* in each slab */
 	unsigned int batch;
@@ -36,7 +36,7 @@ struct object_debug {
 /* One of these for each object, after the objects of a slab. */
 #define OBJECT_DEBUG_BYTES sizeof(struct object_debug)
 
-/* Returns the size of the object to allocate: at least a guard larger, with the same alignment. */
+/* Returns the size of the object to allocate: at least a guard larger. */
 size_t slab_debug_size(size_t size);
 
 /* Returns an object's link of the free list. */

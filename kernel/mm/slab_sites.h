@@ -3,45 +3,26 @@
 #define MM_SLAB_SITES_H
 
 /*
- * Keeps for each object of kmalloc the counter of its site (CONFIG_PROFILE_MEMORY): 4 bytes in an
- * array at the end of its page or, from 1 KiB on, in its struct page. An object's place in the
- * array is its offset, shifted by the class's power of two, so no division is needed: the distance
- * of two objects is at least that. If the option is off, there is no code.
+ * Keeps for each object of kmalloc the counter of its site (CONFIG_PROFILE_MEMORY): 4 bytes behind
+ * the object or, for a block of pages, in its struct page. If the option is off, there is no code.
  */
 
 #include <lego/page.h>
 
+/* Returns the distance of two objects, a multiple of their alignment. */
+static inline unsigned int slab_stride(unsigned int size)
+{
+	if (!IS_ENABLED(CONFIG_PROFILE_MEMORY))
+		return size;
+	return size + (size < SLAB_LARGE_SIZE ? sizeof(u64) : SLAB_LARGE_ALIGN);
+}
+
 #ifdef CONFIG_PROFILE_MEMORY
 
-#define SITE_MAX_SHIFT 10 /* from here on in struct page */
-BUILD_BUG_ON(sizeof(((struct page *)0)->object_sites) !=
-	     (PAGE_SIZE >> SITE_MAX_SHIFT) * sizeof(s32));
-
-static inline unsigned int slab_site_shift(unsigned int size)
+/* Returns where the counter of an object is kept. size: that of its class. */
+static inline s32 *slab_site_slot(void *object, unsigned int size)
 {
-	unsigned int shift = 31 - __builtin_clz(size);
-
-	return min(shift, (unsigned int)SITE_MAX_SHIFT);
-}
-
-/* Returns the size of the array at the end of a slab's page. */
-static inline unsigned int slab_site_bytes(unsigned int size)
-{
-	unsigned int shift = slab_site_shift(size);
-
-	return shift < SITE_MAX_SHIFT ? (PAGE_SIZE >> shift) * sizeof(s32) : 0;
-}
-
-/* Returns where the counter of an object is kept. */
-static inline s32 *slab_site_slot(const void *object, unsigned int shift)
-{
-	u64 addr = (u64)object;
-
-	if (unlikely(shift == SITE_MAX_SHIFT))
-		return &phys_to_page(addr - PAGE_OFFSET)
-				->object_sites[addr % PAGE_SIZE >> SITE_MAX_SHIFT];
-	/* The offset from the end of the page is negative, and so is the index. */
-	return (s32 *)((addr | (PAGE_SIZE - 1)) + 1) + ((s64)(addr | -PAGE_SIZE) >> shift);
+	return object + size;
 }
 
 static inline void slab_site_count_alone(s32 *slot, u64 *count)
@@ -55,41 +36,36 @@ static inline void slab_site_count(s32 *slot, u64 *count)
 	slab_site_count_alone(slot, count);
 }
 
-/* Returns the pointer, see profile_memory_freed(). */
-static inline void *slab_site_uncount(const s32 *slot, void *pointer)
+static inline void slab_site_uncount(const s32 *slot, bool is_slow)
 {
-	profile_memory_count_free(*slot, PROFILE_MEMORY_SIZES, pointer);
-	return pointer;
+	profile_memory_count_free(*slot, PROFILE_MEMORY_SIZES);
+	if (is_slow)
+		profile_memory_freed(profile_memory_of(*slot));
 }
 
 /*
  * Count an object of a class; the same while the kernel's call chains are not recorded; and its
- * free. `cache`, a variable, is set to its value.
+ * free, on the slow path or on the other one, where they are not.
  */
 #define slab_site_alloc(object, class) \
-	slab_site_count(slab_site_slot(object, site_shifts[class]), site + (class))
+	slab_site_count(slab_site_slot(object, classes[class].size), site + (class))
 #define slab_site_alloc_alone(object, class) \
-	slab_site_count_alone(slab_site_slot(object, site_shifts[class]), site + (class))
-#define slab_site_free(object, cache) \
-	(cache = slab_site_uncount(slab_site_slot(object, site_shifts[cache - caches]), cache))
+	slab_site_count_alone(slab_site_slot(object, classes[class].size), site + (class))
+#define slab_site_free(object, cache, is_slow) \
+	slab_site_uncount(slab_site_slot(object, (cache)->size), is_slow)
 
 /* The same for objects that are blocks of pages. */
 #define slab_site_alloc_large(page) \
-	slab_site_count(&(page)->object_sites[0], site + SLAB_NR_CLASSES + (page)->order)
-#define slab_site_free_large(page) (page = slab_site_uncount(&(page)->object_sites[0], page))
+	slab_site_count(&(page)->object_site, site + SLAB_NR_CLASSES + (page)->order)
+#define slab_site_free_large(page, is_slow) slab_site_uncount(&(page)->object_site, is_slow)
 
 #else
 
-static inline unsigned int slab_site_bytes(unsigned int size)
-{
-	return 0;
-}
-
-#define slab_site_alloc(object, class)	     ((void)0)
-#define slab_site_alloc_alone(object, class) ((void)0)
-#define slab_site_free(object, cache)	     ((void)0)
-#define slab_site_alloc_large(page)	     ((void)0)
-#define slab_site_free_large(page)	     ((void)0)
+#define slab_site_alloc(object, class)	       ((void)0)
+#define slab_site_alloc_alone(object, class)   ((void)0)
+#define slab_site_free(object, cache, is_slow) ((void)0)
+#define slab_site_alloc_large(page)	       ((void)0)
+#define slab_site_free_large(page, is_slow)    ((void)0)
 
 #endif
 

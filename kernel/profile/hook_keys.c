@@ -12,7 +12,7 @@
 
 #include "hook_keys.h"
 
-os_key_t profile_off_key, profile_frees_off_key;
+os_key_t profile_off_key;
 
 #ifdef PROFILE_HAS_PLACES
 os_key_t profile_syscall_key, profile_syscall_slow_key;

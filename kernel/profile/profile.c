@@ -170,9 +170,6 @@ void profile_init(void)
 	const struct profiler *p = NULL;
 
 	if (off_at_boot) {
-#ifdef CONFIG_PROFILE_MEMORY
-		os_key_set(&profile_frees_off_key, true);
-#endif
 		os_key_set(&profile_off_key, true);
 		report_is_off();
 		return;

@@ -480,7 +480,7 @@ static u64 nr_freed_by(const char *allocator, void *freer)
 		struct kernel_count of = kernel_chains_find_count(by->count);
 		u64 start = 0;
 
-		os_symbol_lookup(by->pcs[1] - 1, &start, NULL, 0);
+		os_symbol_lookup(by->pcs[2] - 1, &start, NULL, 0);
 		if (start == (u64)freer && !strcmp(of.site->function, allocator))
 			nr += kernel_frees_view.rows[i].nr;
 	}

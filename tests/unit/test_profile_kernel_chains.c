@@ -54,7 +54,7 @@ static void free_below(u64 *count, u32 nr_sizes, u64 caller, u32 nr_callers)
 				      .callers = callers,
 				      .nr_callers = nr_callers };
 	free_object(count, nr_sizes);
-	profile_memory_freed(count, count);
+	profile_memory_freed(count);
 }
 
 static void free_in(u64 *count, u32 nr_sizes, u64 caller)

@@ -155,14 +155,9 @@ void fpu_reset(void)
 	load(initial);
 }
 
-/* kmalloc() aligns powers of two to their size. */
 int thread_fpu_alloc(struct task *task)
 {
-	size_t size = FXSAVE_SIZE;
-
-	while (size < area_bytes)
-		size *= 2;
-	task->thread.fpu = kmalloc(size);
+	task->thread.fpu = kmalloc(max(area_bytes, SLAB_LARGE_SIZE));
 	if (!task->thread.fpu)
 		return -ENOMEM;
 	BUG_ON(!IS_ALIGNED((unsigned long)task->thread.fpu, FPU_ALIGN));

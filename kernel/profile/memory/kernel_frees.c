@@ -123,7 +123,7 @@ static pf_noinline void count_slow(struct kernel_frees_cpu *c, const OS_PER_CPU(
 		walk_free(c, count, regs);
 }
 
-pf_noinline void *profile_memory_note_free(u64 *count_, void *pointer)
+pf_noinline void profile_memory_note_free(u64 *count_)
 {
 	const OS_PER_CPU(u64) *count = (const void *)count_;
 	struct kernel_frees_cpu *c = os_this_cpu_read(os_local(frees_cpus));
@@ -133,17 +133,16 @@ pf_noinline void *profile_memory_note_free(u64 *count_, void *pointer)
 
 	os_assert_irqs_off();
 	if (pf_unlikely(!c))
-		return pointer;
+		return;
 	os_regs_here(&regs);
 	recent = recent_of(c, count, task_key, &regs);
 	if (pf_likely(recent->count == count && recent->task_key == task_key &&
 		      os_stack_matches_callers(&regs, frees[recent->nr].pcs, KERNEL_FREE_DEPTH))) {
 		c->counts[recent->nr]++;
-		return pointer;
+		return;
 	}
 	os_regs_here(&again); /* in memory, so that the other ones need not be */
 	count_slow(c, count, &again);
-	return pointer;
 }
 
 /* Returns false if there is no memory. */

@@ -9,7 +9,7 @@
 
 #include "kernel_chains.h"
 
-#define KERNEL_FREE_DEPTH 4 /* the allocator's function and three callers */
+#define KERNEL_FREE_DEPTH 5 /* the allocator's two functions and three callers */
 
 /* Frees of one counter's memory by one program and place. Written once, before it is published. */
 struct kernel_free {

@@ -76,7 +76,9 @@ static void init(void)
 	hook_keys_register(HOOK_CALL, &profile_trace_key_sys_exit, false);
 	hook_keys_register(HOOK_SWITCH, &profile_trace_key_sched_switch, false);
 	hook_keys_register(HOOK_KMALLOC, &profile_trace_key_kmalloc, false);
+	hook_keys_register(HOOK_KMALLOC, &profile_trace_key_kfree, false);
 	hook_keys_register(HOOK_PAGE_ALLOC, &profile_trace_key_mm_page_alloc, false);
+	hook_keys_register(HOOK_PAGE_ALLOC, &profile_trace_key_mm_page_free, false);
 	if (!trace_calls_init())
 		os_printk("profile: no memory for the events of system calls\n");
 	/* One key for both, so that point_end is recorded whenever point_begin is. */

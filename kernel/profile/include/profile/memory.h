@@ -61,12 +61,7 @@ struct profile_memory_page {
 };
 
 #define profile_memory_kept(count) ((s32)(s64)(count))
-
-/*
- * See <profile/profile.h>. The second one is that of frees, which comes on first: what is allocated
- * without a counter must not be counted when it is freed.
- */
-extern os_key_t profile_off_key, profile_frees_off_key;
+#define profile_memory_of(kept)	   ((u64 *)(s64)(kept))
 
 /* Defines a site here. Returns its counters. */
 #define PROFILE_MEMORY_SITE(first, nr, use)                                                        \
@@ -92,55 +87,42 @@ extern os_key_t profile_off_key, profile_frees_off_key;
 /*
  * While the kernel's call chains are recorded (profile_asks()), the first one makes a variable,
  * which points to a counter of the site, point to that of the allocation's call chain. Frees are
- * counted behind either in the same way. Then the second one counts who frees. The value of a
- * pointer goes through its call, so that the caller needs no call-preserved register for it.
- * Interrupts are off.
+ * counted behind either in the same way. Then the second one counts who frees. Interrupts are off.
  */
 #ifdef CONFIG_PROFILE_MEMORY_CHAINS
 extern os_key_t profile_kernel_chains_key;
 u64 *profile_memory_find_chain(u64 *count);
-void *profile_memory_note_free(u64 *count, void *pointer);
+void profile_memory_note_free(u64 *count);
 #define profile_memory_find_counter(count)                          \
 	do {                                                        \
 		if (os_key_on(&profile_kernel_chains_key))          \
 			(count) = profile_memory_find_chain(count); \
 	} while (0)
-#define profile_memory_freed(count, pointer)                                    \
-	do {                                                                    \
-		if (os_key_on(&profile_kernel_chains_key))                      \
-			(pointer) = profile_memory_note_free(count, (pointer)); \
+#define profile_memory_freed(count)                        \
+	do {                                               \
+		if (os_key_on(&profile_kernel_chains_key)) \
+			profile_memory_note_free(count);   \
 	} while (0)
 #else
-#define profile_memory_find_counter(count)   ((void)0)
-#define profile_memory_freed(count, pointer) ((void)0)
+#define profile_memory_find_counter(count) ((void)0)
+#define profile_memory_freed(count)	   ((void)0)
 #endif
 
 /*
  * Count an allocation, whose counter is kept in `kept`, and its free at a site with nr_sizes sizes.
- * Interrupts are off.
+ * Interrupts are off. With profile=off they count, too: a switch would cost nearly as much.
  */
 #define profile_memory_count_alloc(kept, count)      \
 	do {                                         \
-		if (os_key_on(&profile_off_key))     \
-			break;                       \
 		(kept) = profile_memory_kept(count); \
 		os_this_cpu_inc(*(count));           \
 	} while (0)
 
-#define profile_memory_count_free(kept, nr_sizes, pointer) \
-	do {                                               \
-		u64 *_count;                               \
-                                                           \
-		if (os_key_on(&profile_frees_off_key))     \
-			break;                             \
-		_count = (u64 *)(s64)(kept);               \
-		os_this_cpu_inc(_count[nr_sizes]);         \
-		profile_memory_freed(_count, pointer);     \
-	} while (0)
+#define profile_memory_count_free(kept, nr_sizes) os_this_cpu_inc(profile_memory_of(kept)[nr_sizes])
 
 /*
- * Count a block of 2^order pages; one page on the fast path, which is not taken while chains are
- * recorded; and the free of a block, which sets `page`, a variable, to its value.
+ * Count a block of 2^order pages, and its free; and one page on the fast path, which is not taken
+ * while chains are recorded.
  */
 #define profile_memory_alloc_pages(page, order)                          \
 	do {                                                             \
@@ -150,8 +132,13 @@ void *profile_memory_note_free(u64 *count, void *pointer);
 		profile_memory_count_alloc((page)->memory.kept, _count); \
 	} while (0)
 #define profile_memory_alloc_page_alone(page) profile_memory_count_alloc((page)->memory.kept, site)
-#define profile_memory_free_pages(page) \
-	profile_memory_count_free((page)->memory.kept, PROFILE_MEMORY_ORDERS, page)
+#define profile_memory_free_page_alone(page) \
+	profile_memory_count_free((page)->memory.kept, PROFILE_MEMORY_ORDERS)
+#define profile_memory_free_pages(page)                                       \
+	do {                                                                  \
+		profile_memory_free_page_alone(page);                         \
+		profile_memory_freed(profile_memory_of((page)->memory.kept)); \
+	} while (0)
 
 /*
  * Called where the allocator takes pages from its lists, after it has given up its locks: nr is the
@@ -179,6 +166,7 @@ struct profile_memory_page {
 
 #define profile_memory_alloc_pages(page, order) ((void)0)
 #define profile_memory_alloc_page_alone(page)	((void)0)
+#define profile_memory_free_page_alone(page)	((void)0)
 #define profile_memory_free_pages(page)		((void)0)
 #define profile_memory_pages_used(nr)		((void)0)
 
