@@ -22,8 +22,11 @@ struct word {
 #define WORD_BYTES	sizeof(u64)
 #define MUCH_BYTES	256
 
-static void copy_forward(char *dst, const char *src, size_t n)
+void *memcpy(void *to, const void *from, size_t n)
 {
+	char *dst = to;
+	const char *src = from;
+
 	if (n >= MUCH_BYTES) {
 		copy_words(&dst, &src, n / WORD_BYTES);
 		n %= WORD_BYTES;
@@ -50,6 +53,7 @@ static void copy_forward(char *dst, const char *src, size_t n)
 		*dst++ = *src++;
 		LOOP();
 	}
+	return to;
 }
 
 static void copy_backward(char *dst, const char *src, size_t n)
@@ -68,19 +72,12 @@ static void copy_backward(char *dst, const char *src, size_t n)
 	}
 }
 
-void *memcpy(void *dst, const void *src, size_t n)
-{
-	copy_forward(dst, src, n);
-	return dst;
-}
-
 void *memmove(void *dst, const void *src, size_t n)
 {
 	/* A forward copy is safe if dst is not inside [src, src + n). */
 	if ((uintptr_t)dst - (uintptr_t)src >= n)
-		copy_forward(dst, src, n);
-	else
-		copy_backward(dst, src, n);
+		return memcpy(dst, src, n);
+	copy_backward(dst, src, n);
 	return dst;
 }
 
