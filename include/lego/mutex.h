@@ -19,14 +19,13 @@ struct mutex {
 	}
 #define DEFINE_MUTEX(name) struct mutex name __cacheline_aligned = MUTEX_INIT(name)
 
-void mutex_reset(struct mutex *mutex, const char *name);
-
 #define mutex_init(mutex) \
 	mutex_init_at(mutex, #mutex, LOCK_PLACE(#mutex), LOCK_PLACE(#mutex " queue"))
 static inline void mutex_init_at(struct mutex *mutex, const char *name, const char *place,
 				 const char *queue_place)
 {
-	mutex_reset(mutex, name);
+	mutex->owner = NULL;
+	wait_queue_reset(&mutex->wq, name);
 	lock_map_init(&mutex->map, place);
 	lock_map_init(&mutex->wq.lock.map, queue_place);
 }

@@ -24,14 +24,14 @@ struct rw_mutex {
 		.map = LOCK_MAP_INIT(LOCK_PLACE(#name)),                                \
 	}
 
-void rw_mutex_reset(struct rw_mutex *lock, const char *name);
-
 #define rw_mutex_init(lock) \
 	rw_mutex_init_at(lock, #lock, LOCK_PLACE(#lock), LOCK_PLACE(#lock " queue"))
 static inline void rw_mutex_init_at(struct rw_mutex *lock, const char *name, const char *place,
 				    const char *queue_place)
 {
-	rw_mutex_reset(lock, name);
+	lock->holders = 0;
+	lock->nr_overtakings = 0;
+	wait_queue_reset(&lock->wq, name);
 	lock_map_init(&lock->map, place);
 	lock_map_init(&lock->wq.lock.map, queue_place);
 }

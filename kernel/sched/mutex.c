@@ -16,12 +16,6 @@
 #include <lego/errno.h>
 #include <lego/sched.h>
 
-void mutex_reset(struct mutex *mutex, const char *name)
-{
-	mutex->owner = NULL;
-	wait_queue_reset(&mutex->wq, name);
-}
-
 static bool mutex_take(struct mutex *mutex)
 {
 	return !READ_ONCE(mutex->owner) && cmpxchg(&mutex->owner, NULL, current) == NULL;

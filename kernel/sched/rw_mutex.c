@@ -31,13 +31,6 @@ struct sleeper {
 	bool has_lock;
 };
 
-void rw_mutex_reset(struct rw_mutex *lock, const char *name)
-{
-	lock->holders = 0;
-	lock->nr_overtakings = 0;
-	wait_queue_reset(&lock->wq, name);
-}
-
 static bool add_reader(struct rw_mutex *lock)
 {
 	for (;;) {

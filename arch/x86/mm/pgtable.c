@@ -67,11 +67,6 @@ u64 *pgtable_alloc_level(u64 *pgd, u64 addr, int level)
 	return entry_of(table, addr, level);
 }
 
-u64 *pgtable_alloc(u64 *pgd, u64 addr)
-{
-	return pgtable_alloc_level(pgd, addr, 1);
-}
-
 u64 *pgtable_find(u64 *pgd, u64 addr)
 {
 	u64 *table = pgd;

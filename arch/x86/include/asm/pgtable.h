@@ -89,10 +89,12 @@ static inline u64 pte_user_bits(u32 prot, bool borrowed)
  * prevents concurrent use. Not for addresses in 2 MiB pages.
  */
 u64 *pgtable_find(u64 *pgd, u64 addr);
-u64 *pgtable_alloc(u64 *pgd, u64 addr);
-
-/* The same for a table of the given level (1: last, 4: top). */
+/* For a table of the given level (1: last, 4: top). */
 u64 *pgtable_alloc_level(u64 *pgd, u64 addr, int level);
+static inline u64 *pgtable_alloc(u64 *pgd, u64 addr)
+{
+	return pgtable_alloc_level(pgd, addr, 1);
+}
 
 /*
  * Returns the first entry with a page at or after *addr and before end, and stores its address in
