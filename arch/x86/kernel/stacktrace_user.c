@@ -17,16 +17,18 @@
 
 #define USER_MIN PAGE_SIZE
 
-/*
- * Returns the entry of the page table that `above` points to; 0: not present, or not user memory.
- */
-static u64 user_entry_below(u64 above, u64 addr, int shift)
+/* Returns the entry of an address in a page table; 0: not present, or not user memory. */
+static u64 user_entry_in(const u64 *table, u64 addr, int shift)
 {
-	const u64 *table = phys_to_virt(above & PTE_ADDR_MASK);
 	u64 entry = READ_ONCE(table[addr >> shift & (PTRS_PER_TABLE - 1)]);
 	u64 flags = entry & (PTE_PRESENT | PTE_USER | PTE_LARGE);
 
 	return flags == (PTE_PRESENT | PTE_USER) ? entry : 0;
+}
+
+static u64 user_entry_below(u64 above, u64 addr, int shift)
+{
+	return user_entry_in(phys_to_virt(above & PTE_ADDR_MASK), addr, shift);
 }
 
 /*
@@ -34,9 +36,9 @@ static u64 user_entry_below(u64 above, u64 addr, int shift)
  * direct map. It stays: with interrupts off, this CPU does not answer TLB shootdowns, and a page or
  * a table is freed only after all CPUs that use the address space have answered.
  */
-static __always_inline u64 user_entry(u64 cr3, u64 addr)
+static __always_inline u64 user_entry(const u64 *pgd, u64 addr)
 {
-	u64 entry = user_entry_below(cr3, addr, PAGE_SHIFT + 27);
+	u64 entry = user_entry_in(pgd, addr, PAGE_SHIFT + 27);
 
 	if (entry)
 		entry = user_entry_below(entry, addr, PAGE_SHIFT + 18);
@@ -46,28 +48,29 @@ static __always_inline u64 user_entry(u64 cr3, u64 addr)
 }
 
 /*
- * Returns CR3, or 0 if it is not the task's own page table: during a context switch or an execve.
+ * Returns the task's own page table, or NULL if it is not loaded: during a context switch or an
+ * execve.
  */
-static u64 own_cr3(void)
+static const u64 *own_pgd(void)
 {
 	const struct mm *mm = current->mm;
 	u64 cr3;
 
 	asm volatile("mov %%cr3, %0" : "=r"(cr3));
-	return mm && phys_to_virt(cr3 & PTE_ADDR_MASK) == mm->pgd ? cr3 : 0;
+	return mm && phys_to_virt(cr3 & PTE_ADDR_MASK) == mm->pgd ? mm->pgd : NULL;
 }
 
 bool stack_is_of_loaded_mm(void)
 {
-	return own_cr3();
+	return own_pgd();
 }
 
 DEFINE_PER_CPU(struct stack_windows, stack_windows);
 
-/* Sets the window of an address. Returns false if its page cannot be read, or if cr3 is 0. */
-static noinline bool set_window(u64 cr3, u64 addr)
+/* Sets the window of an address. Returns false if its page cannot be read, or if pgd is 0. */
+static noinline bool set_window(const u64 *pgd, u64 addr)
 {
-	u64 page = ALIGN_DOWN(addr, PAGE_SIZE), entry = cr3 ? user_entry(cr3, addr) : 0;
+	u64 page = ALIGN_DOWN(addr, PAGE_SIZE), entry = pgd ? user_entry(pgd, addr) : 0;
 	struct stack_window *window = stack_window_of(addr);
 
 	if (!entry)
@@ -85,11 +88,11 @@ static __always_inline bool is_window_of(const struct stack_window *window, u64 
 	       window->generation == this_cpu_read(tlb_generation);
 }
 
-static bool read_user_word(u64 cr3, u64 addr, u64 *word)
+static bool read_user_word(const u64 *pgd, u64 addr, u64 *word)
 {
 	const struct stack_window *window = stack_window_of(addr);
 
-	if (!is_window_of(window, addr) && !set_window(cr3, addr))
+	if (!is_window_of(window, addr) && !set_window(pgd, addr))
 		return false;
 	*word = READ_ONCE(*(const u64 *)(addr + window->to_kernel));
 	return true;
@@ -105,7 +108,7 @@ struct code_page {
 static DEFINE_PER_CPU(struct code_page[NR_CODE_PAGES], code_pages);
 
 /* Returns whether addr is in an executable page. A true caller has run, so its page is present. */
-static bool is_user_code(u64 cr3, u64 addr)
+static bool is_user_code(const u64 *pgd, u64 addr)
 {
 	u64 page = ALIGN_DOWN(addr, PAGE_SIZE), generation = this_cpu_read(tlb_generation), entry;
 	struct code_page *known =
@@ -115,7 +118,7 @@ static bool is_user_code(u64 cr3, u64 addr)
 		return false;
 	if (known->page == page && known->generation == generation)
 		return true;
-	entry = user_entry(cr3, page);
+	entry = user_entry(pgd, page);
 	if (!entry || entry & PTE_NX)
 		return false;
 	WRITE_ONCE(known->generation, 0);
@@ -125,22 +128,23 @@ static bool is_user_code(u64 cr3, u64 addr)
 }
 
 /* Reads a frame. Returns why the chain ends there, or PROFILE_NR_STACK_TRUNCATIONS. */
-static enum profile_stack_truncation read_frame(u64 cr3, u64 fp, u64 *caller, u64 *ret)
+static enum profile_stack_truncation read_frame(const u64 *pgd, u64 fp, u64 *caller, u64 *ret)
 {
-	if (!read_user_word(cr3, fp, caller) || !read_user_word(cr3, fp + sizeof(u64), ret))
+	if (!read_user_word(pgd, fp, caller) || !read_user_word(pgd, fp + sizeof(u64), ret))
 		return PROFILE_STACK_TRUNCATED_USER_MEMORY;
-	if (likely(is_user_code(cr3, *ret)))
+	if (likely(is_user_code(pgd, *ret)))
 		return PROFILE_NR_STACK_TRUNCATIONS;
 	return *caller || *ret ? PROFILE_STACK_TRUNCATED_USER_FRAME : PROFILE_STACK_WHOLE;
 }
 
 bool stack_ends_at(u64 fp, enum profile_stack_truncation end)
 {
-	u64 caller, ret, cr3 = own_cr3();
+	const u64 *pgd = own_pgd();
+	u64 caller, ret;
 
 	/* A frame that cannot be read is no reason that is sure to be the same. */
-	return cr3 && end != PROFILE_STACK_TRUNCATED_USER_MEMORY &&
-	       read_frame(cr3, fp, &caller, &ret) == end;
+	return pgd && end != PROFILE_STACK_TRUNCATED_USER_MEMORY &&
+	       read_frame(pgd, fp, &caller, &ret) == end;
 }
 
 #define LOG2_NR_NMI_PATHS 6
@@ -203,14 +207,14 @@ static noinline enum profile_stack_truncation path_end(const struct stack_path *
 {
 	const u16 *slot = path->slots, *end = slot + path->nr - 1;
 
-	if (slot == end && !own_cr3())
+	if (slot == end && !own_pgd())
 		return PROFILE_NR_STACK_TRUNCATIONS;
 	while (slot < end) {
 		u64 first = *slot, above = 0, addr = path->sp + first;
 		const struct stack_window *window = stack_window_of(addr);
 		const char *word;
 
-		if (unlikely(!is_window_of(window, addr)) && !set_window(own_cr3(), addr))
+		if (unlikely(!is_window_of(window, addr)) && !set_window(own_pgd(), addr))
 			return PROFILE_NR_STACK_TRUNCATIONS;
 		word = (const char *)(addr + window->to_kernel);
 		do {
@@ -226,7 +230,7 @@ static noinline enum profile_stack_truncation path_end(const struct stack_path *
 
 /* The registers of a user's frame, and how it was found. */
 struct user_frame {
-	u64 cr3;
+	const u64 *pgd;
 	struct profile_user_unwind_place place;
 	u64 pc; /* minus 1 if it is a return address */
 	u64 sp, fp;
@@ -238,8 +242,8 @@ struct user_frame {
 
 static bool read_words(struct user_frame *frame, u64 addr, u64 *first, u64 *second)
 {
-	return read_user_word(frame->cr3, addr, first) &&
-	       read_user_word(frame->cr3, addr + sizeof(u64), second);
+	return read_user_word(frame->pgd, addr, first) &&
+	       read_user_word(frame->pgd, addr + sizeof(u64), second);
 }
 
 /* Offsets in struct ucontext of Linux's x86-64 ABI, which a signal frame contains. */
@@ -253,9 +257,9 @@ static enum profile_stack_truncation enter_interrupted(struct user_frame *frame,
 
 	frame->is_of_signal = true;
 	if (!read_words(frame, context + UCONTEXT_RSP, &frame->sp, ret) ||
-	    !read_user_word(frame->cr3, context + UCONTEXT_RBP, &frame->fp))
+	    !read_user_word(frame->pgd, context + UCONTEXT_RBP, &frame->fp))
 		return PROFILE_STACK_TRUNCATED_USER_MEMORY;
-	if (!is_user_code(frame->cr3, *ret))
+	if (!is_user_code(frame->pgd, *ret))
 		return PROFILE_STACK_TRUNCATED_USER_FRAME;
 	frame->pc = *ret;
 	/* + 1 as in a return address: names are looked up one byte lower. */
@@ -277,7 +281,7 @@ static enum profile_stack_truncation follow_frame(struct user_frame *frame, u64 
 	if (!is_user_frame(frame->fp, frame->sp))
 		return frame->fp || !frame->has_caller ? PROFILE_STACK_TRUNCATED_USER_FRAME :
 							 PROFILE_STACK_WHOLE;
-	end = read_frame(frame->cr3, frame->fp, &caller, ret);
+	end = read_frame(frame->pgd, frame->fp, &caller, ret);
 	if (unlikely(end != PROFILE_NR_STACK_TRUNCATIONS))
 		return end;
 	frame->slot = frame->fp + sizeof(u64);
@@ -317,10 +321,10 @@ static enum profile_stack_truncation next_frame(struct user_frame *frame, u64 *r
 	frame->slot = cfa - sizeof(u64);
 	if (cfa % sizeof(u64) || cfa <= frame->sp || cfa - frame->sp > USER_MAX_FRAME)
 		return PROFILE_STACK_TRUNCATED_USER_FRAME;
-	if (!read_user_word(frame->cr3, frame->slot, ret) ||
-	    (rule.fp && !read_user_word(frame->cr3, cfa - rule.fp * sizeof(u64), &frame->fp)))
+	if (!read_user_word(frame->pgd, frame->slot, ret) ||
+	    (rule.fp && !read_user_word(frame->pgd, cfa - rule.fp * sizeof(u64), &frame->fp)))
 		return PROFILE_STACK_TRUNCATED_USER_MEMORY;
-	if (unlikely(!is_user_code(frame->cr3, *ret)))
+	if (unlikely(!is_user_code(frame->pgd, *ret)))
 		return PROFILE_STACK_TRUNCATED_USER_FRAME;
 	frame->has_first_fp &= !rule.fp;
 	frame->sp = cfa;
@@ -340,14 +344,15 @@ static enum profile_stack_truncation follow_frames(struct walker *walker,
 						   const struct pt_regs *regs)
 {
 	enum profile_stack_replay replayable = walker->replayable;
-	u64 ret, caller, fp = regs->rbp, low = regs->rsp, cr3 = own_cr3();
+	u64 ret, caller, fp = regs->rbp, low = regs->rsp;
+	const u64 *pgd = own_pgd();
 	bool has_caller = false;
 
 	walker->replayable = PROFILE_STACK_NOT_REPLAYABLE;
-	if (!cr3)
+	if (!pgd)
 		return PROFILE_STACK_TRUNCATED_USER_MEMORY;
 	for (; is_user_frame(fp, low); has_caller = true) {
-		enum profile_stack_truncation end = read_frame(cr3, fp, &caller, &ret);
+		enum profile_stack_truncation end = read_frame(pgd, fp, &caller, &ret);
 
 		if (unlikely(end != PROFILE_NR_STACK_TRUNCATIONS)) {
 			if (end != PROFILE_STACK_TRUNCATED_USER_MEMORY)
@@ -369,8 +374,8 @@ static enum profile_stack_truncation follow_frames(struct walker *walker,
 /* Sets the frame at which a walk begins. Returns false if the stack cannot be read now. */
 static bool begin_walk(struct user_frame *frame, const struct pt_regs *regs)
 {
-	frame->cr3 = own_cr3();
-	if (!frame->cr3)
+	frame->pgd = own_pgd();
+	if (!frame->pgd)
 		return false;
 	frame->place = profile_user_unwind_begin(&current->mm->profile);
 	frame->pc = regs->rip;
@@ -409,14 +414,15 @@ static noinline bool path_matches(const struct stack_path *path, const u64 *pcs,
 noinline bool stack_matches_path_anew(struct stack_path *path, const u64 *pcs, u64 nr,
 				      enum profile_stack_truncation end)
 {
-	u64 generation = this_cpu_read(tlb_generation), cr3 = own_cr3(), sp = path->sp, entry;
+	u64 generation = this_cpu_read(tlb_generation), sp = path->sp, entry;
+	const u64 *pgd = own_pgd();
 	struct stack_place *place = &path->places[generation % TLB_NR_COLORS];
 
 	if (path->pc != *pcs)
 		return false;
 	if (unlikely(in_nmi()))
 		return path_matches(path, pcs, end);
-	entry = cr3 ? user_entry(cr3, sp) : 0;
+	entry = pgd ? user_entry(pgd, sp) : 0;
 	if (!entry || path->end != end)
 		return false;
 	WRITE_ONCE(place->generation, 0);
