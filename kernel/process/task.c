@@ -73,13 +73,13 @@ static void enlist(struct task *task)
 struct task *task_alloc(const char *comm, struct process *proc)
 {
 	struct task *task = kmalloc(sizeof(*task));
-	size_t used_bytes = sizeof(*task);
+	size_t nr_bytes = sizeof(*task);
 	int error = -ENOMEM;
 
 	if (!task)
 		return ERR_PTR(-ENOMEM);
-	profile_is_unused(used_bytes, offsetof(struct task, profile));
-	memset(task, 0, used_bytes);
+	profile_set_zeroed(nr_bytes, struct task);
+	memset(task, 0, nr_bytes);
 	task->kernel_stack = kernel_stack_alloc();
 	if (!task->kernel_stack)
 		goto out_free;
@@ -153,12 +153,12 @@ u64 process_nr_created(void)
 struct process *process_alloc(const char *comm)
 {
 	struct process *proc = kmalloc(sizeof(*proc));
-	size_t used_bytes = sizeof(*proc);
+	size_t nr_bytes = sizeof(*proc);
 
 	if (!proc)
 		return NULL;
-	profile_is_unused(used_bytes, offsetof(struct process, profile));
-	memset(proc, 0, used_bytes);
+	profile_set_zeroed(nr_bytes, struct process);
+	memset(proc, 0, nr_bytes);
 	strscpy(proc->comm, comm, sizeof(proc->comm));
 	atomic_set(&proc->refs, 1);
 	proc->start_ns = clock_monotonic_ns();

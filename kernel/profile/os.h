@@ -343,7 +343,7 @@ static inline bool os_glob_match_list(const char *globs, const char *text)
 #ifndef os_process_profile
 #error "profile: define os_process_profile(proc): a process's struct profile_process"
 #endif
-/* Whether these structs of a new task and of a new process are zeroed already. */
+/* Whether these structs of a new task and of a new process are zeroed, up to `not_zeroed`. */
 #ifndef OS_ZEROES_PROFILES
 #define OS_ZEROES_PROFILES 0
 #endif

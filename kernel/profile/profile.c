@@ -315,7 +315,7 @@ void profile_process_init(os_process_t *proc)
 	if (os_key_on(&profile_off_key))
 		return;
 	if (!OS_ZEROES_PROFILES)
-		memset(pp, 0, sizeof(*pp));
+		memset(pp, 0, __builtin_offsetof(struct profile_process, not_zeroed));
 	pp->first_delay_cycles = report_delay();
 	if (run_add_process())
 		CALL_ALL_PLAIN(run_begin);
@@ -375,7 +375,7 @@ void profile_task_init(os_task_t *task)
 	if (os_key_on(&profile_off_key))
 		return;
 	if (!OS_ZEROES_PROFILES)
-		memset(pt, 0, sizeof(*pt));
+		memset(pt, 0, __builtin_offsetof(struct profile_task, not_zeroed));
 #ifdef CONFIG_PROFILE_WAITS
 	report_delay_begin_task(pt);
 #endif

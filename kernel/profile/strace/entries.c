@@ -140,7 +140,7 @@ void strace_take_entries(struct strace_snapshot *snap, const struct profile_sysc
 	for_each_strace_row(at, merge->table)
 		add_table_entry(snap, merge->table, at);
 	take_errors(snap, merge);
-	add_entry(snap, &merge->spare, STRACE_SPARE_NR, "[no memory]", snap->nr_errors);
+	add_entry(snap, merge->spare, STRACE_SPARE_NR, "[no memory]", snap->nr_errors);
 	add_return_entry(snap, &merge->returns);
 	os_assert(snap->nr_entries <= PF_ARRAY_SIZE(snap->entries));
 	os_assert(snap->nr_errors <= PF_ARRAY_SIZE(snap->errors));

@@ -53,7 +53,7 @@ struct profile_syscall_sum {
 	u64 nr_unfollowed; /* interrupted calls that were given up: see strace/restart.c */
 	u64 nr_forks;	   /* processes that were created with a copy of the memory */
 	u64 forked_bytes;  /* the memory that they had in the beginning */
-	struct profile_syscall_row spare; /* of calls without memory; the last member */
+	struct profile_syscall_row *spare; /* of calls without memory; not valid if it has none */
 };
 
 /* A call that a signal has interrupted, and that will be restarted. */
@@ -88,9 +88,9 @@ struct profile_strace_task {
 	};
 	bool live_active; /* the call in flight was captured at its entry, for strace/live/ */
 	bool wants_room;  /* an error found no slot: enlarge the table */
-	u8 nr_restarts;
-	u16 error_ret; /* the error below, as the call returned it, its lower 16 bits */
-	u64 argument;  /* of the slow path: number of the call, or return value */
+	u8 nr_restarts;	  /* in profile_task.restarts */
+	u16 error_ret;	  /* the error below, as the call returned it, its lower 16 bits */
+	u64 argument;	  /* of the slow path: number of the call, or return value */
 	/*
 	 * The last error that was counted: the row of its call, NULL: none, and its counter. The
 	 * same call fails with the same error again without a search for the counter.
@@ -99,7 +99,6 @@ struct profile_strace_task {
 	u64 *error_counter;
 
 	struct profile_syscall_sum calls;
-	struct profile_restart restarts[PROFILE_MAX_RESTARTS];
 
 	/* Notes to this thread, guarded by lists_lock: see strace/task.c. */
 	bool is_old;		    /* there was a reset: its counters do not count */

@@ -23,6 +23,9 @@ static void count_fork(const struct profile_process *pp)
 
 void strace_process_init(struct profile_process *pp)
 {
+	strace_sum_set_spare(&pp->strace.exited, &pp->spare_rows[0]);
+	strace_sum_set_spare(&pp->strace.before, &pp->spare_rows[1]);
+	strace_sum_set_spare(&pp->strace.children, &pp->spare_rows[2]);
 	pp->strace.nr_system_resets = strace_nr_resets;
 	strace_begin_off_time(pp);
 	count_fork(pp);
@@ -52,6 +55,7 @@ void strace_task_init(os_task_t *task)
 	struct profile_process *pp = pt->process;
 
 	pt->strace.index = strace_no_rows;
+	strace_sum_set_spare(&pt->strace.calls, &pt->spare_row);
 	if (!pp)
 		return;
 	strace_catch_up_process(pp);

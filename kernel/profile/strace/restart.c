@@ -27,7 +27,7 @@ static void end_restart(struct profile_task *pt, const struct profile_restart *r
 static void end_restarts_from(struct profile_task *pt, u32 nr)
 {
 	while (pt->strace.nr_restarts > nr)
-		end_restart(pt, &pt->strace.restarts[--pt->strace.nr_restarts], 0);
+		end_restart(pt, &pt->restarts[--pt->strace.nr_restarts], 0);
 }
 
 void strace_end_restarts(struct profile_task *pt)
@@ -42,7 +42,7 @@ static struct profile_restart *last_in_state(struct profile_task *pt, enum resta
 
 	if (os_key_on(&profile_off_key))
 		return NULL;
-	end = pt->strace.restarts + pt->strace.nr_restarts;
+	end = pt->restarts + pt->strace.nr_restarts;
 	return pt->strace.nr_restarts && end[-1].state == state ? end - 1 : NULL;
 }
 
@@ -50,11 +50,11 @@ static struct profile_restart *last_in_state(struct profile_task *pt, enum resta
 static void give_up_oldest(struct profile_task *pt)
 {
 	os_assert(pt->strace.nr_restarts == PROFILE_MAX_RESTARTS);
-	end_restart(pt, &pt->strace.restarts[0], 0);
+	end_restart(pt, &pt->restarts[0], 0);
 	pt->strace.calls.nr_unfollowed++;
 	pt->strace.nr_restarts--;
 	for (u32 i = 0; i < pt->strace.nr_restarts; i++)
-		pt->strace.restarts[i] = pt->strace.restarts[i + 1];
+		pt->restarts[i] = pt->restarts[i + 1];
 }
 
 void strace_push_restart(struct profile_task *pt, u64 cycles)
@@ -67,7 +67,7 @@ void strace_push_restart(struct profile_task *pt, u64 cycles)
 		end_restarts_from(pt, pt->strace.nr_restarts - 1);
 	if (pt->strace.nr_restarts == PROFILE_MAX_RESTARTS)
 		give_up_oldest(pt);
-	restart = &pt->strace.restarts[pt->strace.nr_restarts++];
+	restart = &pt->restarts[pt->strace.nr_restarts++];
 	*restart = (struct profile_restart){
 		.nr = pt->strace.row->nr,
 		.cycles = cycles,
@@ -100,7 +100,7 @@ void profile_syscall_interrupted(void)
 	if (!last_in_state(pt, RESTART_UNDECIDED))
 		return;
 	flags = os_lock(&lists_lock);
-	end_restart(pt, &pt->strace.restarts[--pt->strace.nr_restarts], STRACE_EINTR);
+	end_restart(pt, &pt->restarts[--pt->strace.nr_restarts], STRACE_EINTR);
 	os_unlock(&lists_lock, flags);
 }
 
@@ -145,12 +145,12 @@ void profile_syscall_sigreturn(u64 ip, u64 sp)
 	if (os_key_on(&profile_off_key))
 		return;
 	i = pt->strace.nr_restarts;
-	while (i && (pt->strace.restarts[i - 1].ip != ip || pt->strace.restarts[i - 1].sp != sp))
+	while (i && (pt->restarts[i - 1].ip != ip || pt->restarts[i - 1].sp != sp))
 		i--;
 	if (!i)
 		return;
 	flags = os_lock(&lists_lock);
 	end_restarts_from(pt, i);
-	is_next(pt, &pt->strace.restarts[i - 1]);
+	is_next(pt, &pt->restarts[i - 1]);
 	os_unlock(&lists_lock, flags);
 }

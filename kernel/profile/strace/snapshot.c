@@ -29,7 +29,8 @@ PF_BUILD_BUG_ON(MERGE_BYTES / PROFILE_INDEX_UNIT > 1 << 16);
 
 /* The table into which a report merges all others, guarded by lists_lock. */
 static char merge_bytes[MERGE_BYTES] pf_aligned(16);
-static struct profile_syscall_sum merge;
+static struct profile_syscall_row merge_spare;
+static struct profile_syscall_sum merge = { .spare = &merge_spare };
 
 struct totals {
 	u64 nr_calls, nr_errors, cycles, off_cycles;
@@ -65,7 +66,8 @@ static void add_sum_totals(struct totals *to, const struct profile_syscall_sum *
 		for_each_strace_row(at, sum->table)
 			add_row_totals(to, strace_row_at(sum->table, at));
 	}
-	add_row_totals(to, &sum->spare);
+	if (sum->spare->nr_calls)
+		add_row_totals(to, sum->spare);
 	to->cycles += sum->returns.cycles;
 	to->off_cycles += sum->returns.cycles;
 }
@@ -187,7 +189,7 @@ static void merge_old_task(const struct profile_task *pt)
 	struct profile_moment start;
 
 	for (u32 i = 0; i < pt->strace.nr_restarts; i++) {
-		add_row(pt, strace_restart_row(pt, &pt->strace.restarts[i]), &row);
+		add_row(pt, strace_restart_row(pt, &pt->restarts[i]), &row);
 		row.nr_calls = 1;
 	}
 	if (!strace_in_flight(pt) || strace_is_over(pt))
@@ -228,12 +230,14 @@ bool strace_merge_task(const struct profile_task *pt, u32 *row)
 	if (!*row)
 		strace_sum_add_errors(&merge, &pt->strace.calls);
 	*row = pf_max(*row, (u32)sizeof(*table));
-	for (u32 nr = 0; table && *row < table->rows_end; *row += sizeof(pt->strace.calls.spare)) {
+	for (u32 nr = 0; table && *row < table->rows_end;
+	     *row += sizeof(struct profile_syscall_row)) {
 		if (nr++ == ROWS_A_STEP)
 			return false;
 		merge_row(pt, strace_row_at(table, *row));
 	}
-	merge_row(pt, &pt->strace.calls.spare);
+	if (pf_read_once(pt->strace.calls.spare->nr_calls))
+		merge_row(pt, pt->strace.calls.spare);
 	merge_returns(pt);
 	merge.nr_backwards += pf_read_once(pt->strace.calls.nr_backwards);
 	merge.nr_unfollowed += pf_read_once(pt->strace.calls.nr_unfollowed);
@@ -271,7 +275,7 @@ struct strace_totals strace_totals_of(const struct profile_syscall_sum *sum)
 
 u64 strace_nr_calls(const struct profile_syscall_sum *sum)
 {
-	u64 nr = sum->spare.nr_calls;
+	u64 nr = sum->spare->nr_calls;
 
 	os_assert_held(&lists_lock);
 	if (sum->table) {

@@ -32,7 +32,7 @@ static void count_again(struct profile_task *pt, u64 nr)
 	struct profile_syscall_row *row = strace_row(&pt->strace.calls, nr);
 
 	os_assert_held(&lists_lock);
-	pt->strace.event = pt->strace.event || row == &pt->strace.calls.spare;
+	pt->strace.event = pt->strace.event || row == pt->strace.calls.spare;
 	row->nr_calls++;
 	profile_strace_begin_time(pt, row, pt->strace.start);
 }
@@ -113,7 +113,7 @@ static void clear_calls(struct profile_task *pt)
 	os_assert_held(&lists_lock);
 	strace_sum_clear(&pt->strace.calls);
 	for (u32 i = 0; i < pt->strace.nr_restarts; i++) {
-		struct profile_restart *restart = &pt->strace.restarts[i];
+		struct profile_restart *restart = &pt->restarts[i];
 
 		restart->cycles = 0;
 		row = strace_row(&pt->strace.calls, restart->nr);
@@ -214,8 +214,8 @@ static void enter_locked(struct profile_task *pt, u64 nr)
 	}
 	profile_strace_begin(pt, row, os_entry_cycles());
 	pt->strace.start.cycles -= restart.cycles; /* The row has this time already. */
-	pt->strace.event = row ==
-			   &pt->strace.calls.spare; /* The fast path counts errors in the table. */
+	/* The fast path counts errors in the table. */
+	pt->strace.event = row == pt->strace.calls.spare;
 	strace_use_table(pt);
 }
 

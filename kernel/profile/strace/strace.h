@@ -172,6 +172,14 @@ static inline u64 strace_row_max_cycles(const struct profile_syscall_row *row)
 /* Returns the number of calls in the histogram of a row: those that have ended. */
 u64 strace_row_nr_ended(const struct profile_syscall_row *row);
 
+/* Sets the spare row of a sum that is zeroed but for that row. */
+static inline void strace_sum_set_spare(struct profile_syscall_sum *sum,
+					struct profile_syscall_row *spare)
+{
+	sum->spare = spare;
+	spare->nr_calls = 0;
+}
+
 /* Makes an empty table of zeroed memory. nr_error_slots is a power of two. */
 void strace_table_init(struct profile_syscall_table *table, u32 size_bytes, u32 nr_error_slots);
 
@@ -210,7 +218,7 @@ void strace_sum_add(struct profile_syscall_sum *sum, const struct profile_syscal
 /* Returns whether there is nothing beside the rows of the table, which is the usual case. */
 static inline bool strace_sum_has_no_rest(const struct profile_syscall_sum *sum)
 {
-	return !(sum->spare.nr_calls | sum->returns.cycles | sum->nr_backwards |
+	return !(sum->spare->nr_calls | sum->returns.cycles | sum->nr_backwards |
 		 sum->nr_unfollowed | sum->nr_forks);
 }
 
@@ -398,7 +406,7 @@ static inline struct profile_syscall_row *strace_restart_row(const struct profil
 							     const struct profile_restart *restart)
 {
 	return restart->row ? strace_row_at(pt->strace.calls.table, restart->row) :
-			      (struct profile_syscall_row *)&pt->strace.calls.spare;
+			      pt->strace.calls.spare;
 }
 
 /* Stores that row. */
@@ -406,8 +414,8 @@ static inline void strace_set_restart_row(const struct profile_task *pt,
 					  struct profile_restart *restart,
 					  const struct profile_syscall_row *row)
 {
-	restart->row =
-		row == &pt->strace.calls.spare ? 0 : (char *)row - (char *)pt->strace.calls.table;
+	restart->row = row == pt->strace.calls.spare ? 0 :
+						       (char *)row - (char *)pt->strace.calls.table;
 }
 #endif
 

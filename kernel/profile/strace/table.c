@@ -191,8 +191,12 @@ static u16 index_of(const struct profile_syscall_table *table,
 
 static struct profile_syscall_row *spare_row(struct profile_syscall_sum *sum, u64 nr)
 {
-	sum->spare.nr = nr;
-	return &sum->spare;
+	struct profile_syscall_row *row = sum->spare;
+
+	if (!row->nr_calls)
+		memset(row, 0, sizeof(*row));
+	row->nr = nr;
+	return row;
 }
 
 /* Returns the row of the numbers beyond index[] that have none of their own. */
@@ -225,7 +229,7 @@ static struct profile_syscall_row *unknown_row(struct profile_syscall_sum *sum, 
 			return spare_row(sum, nr);
 		sum->table->nr_unknown++;
 	}
-	if (row != &sum->spare)
+	if (row != sum->spare)
 		sum->table->unknown[nr % STRACE_UNKNOWN_CACHE] = index_of(sum->table, row);
 	return row;
 }
@@ -321,8 +325,8 @@ static struct profile_syscall_row *same_row(struct profile_syscall_sum *sum,
 	u64 nr = pf_read_once(row->nr);
 	struct profile_syscall_row *known;
 
-	if (row == &src->spare)
-		return &sum->spare;
+	if (row == src->spare)
+		return spare_row(sum, nr);
 	/* Usually there is one. The row of others has a number beyond index[]. */
 	known = row_in_table(sum, nr);
 	if (pf_likely(known))
@@ -348,7 +352,7 @@ static void add_error(struct profile_syscall_sum *sum, const struct profile_sysc
 {
 	u32 at = (char *)row - (char *)sum->table;
 
-	if (row == &sum->spare || strace_table_add_error(sum->table, row, error, nr))
+	if (row == sum->spare || strace_table_add_error(sum->table, row, error, nr))
 		return;
 	strace_table_grow(&sum->table, true);
 	strace_table_add_error(sum->table, strace_row_at(sum->table, at), error, nr);
@@ -389,9 +393,12 @@ static void add_rest(struct profile_syscall_sum *sum, const struct profile_sysca
 
 void strace_sum_add(struct profile_syscall_sum *sum, const struct profile_syscall_sum *src)
 {
-	struct profile_syscall_row copy = src->spare;
+	struct profile_syscall_row copy;
 
-	strace_sum_add_row(sum, src, &src->spare, &copy);
+	if (src->spare->nr_calls) {
+		copy = *src->spare;
+		strace_sum_add_row(sum, src, src->spare, &copy);
+	}
 	add_rest(sum, src);
 	if (!src->table)
 		return;
@@ -402,12 +409,14 @@ void strace_sum_add(struct profile_syscall_sum *sum, const struct profile_syscal
 	strace_sum_add_errors(sum, src);
 }
 
-/* Clears a sum without a table. Its spare row was hardly ever used. */
+/* Clears a sum without a table. */
 static void clear_rest(struct profile_syscall_sum *sum)
 {
-	memset(sum, 0,
-	       sum->spare.nr_calls ? sizeof(*sum) :
-				     __builtin_offsetof(struct profile_syscall_sum, spare));
+	struct profile_syscall_row *spare = sum->spare;
+
+	if (spare->nr_calls)
+		memset(spare, 0, sizeof(*spare));
+	*sum = (struct profile_syscall_sum){ .spare = spare };
 }
 
 static pf_noinline void fold_rows(struct profile_syscall_sum *sum, struct profile_syscall_sum *src)
@@ -444,7 +453,8 @@ void strace_sum_fold_any(struct profile_syscall_sum *sum, struct profile_syscall
 	src->table = NULL;
 	if (strace_sum_has_no_rest(src))
 		return;
-	strace_sum_add_row(sum, src, &src->spare, &src->spare);
+	if (src->spare->nr_calls)
+		strace_sum_add_row(sum, src, src->spare, src->spare);
 	add_rest(sum, src);
 	clear_rest(src);
 }

@@ -20,7 +20,8 @@
 
 #include "strace.h"
 
-struct profile_syscall_sum strace_gone;
+static struct profile_syscall_row gone_spare;
+struct profile_syscall_sum strace_gone = { .spare = &gone_spare };
 u64 strace_nr_gone;
 u64 strace_off_since_cycles;
 u32 strace_nr_resets;
@@ -138,7 +139,7 @@ void strace_end_call(struct profile_task *pt, struct profile_syscall_row *row, u
 	if (!error)
 		return;
 	row->nr_errors++;
-	if (row != &pt->strace.calls.spare &&
+	if (row != pt->strace.calls.spare &&
 	    !strace_table_add_error(pt->strace.calls.table, row, error, 1))
 		strace_ask_for_room(pt);
 }

@@ -86,6 +86,11 @@ struct profile_task {
 #endif
 	struct profile_sys sys;
 #include <profile/folders.h>
+	char not_zeroed[0]; /* what follows, in a new one */
+#ifdef CONFIG_PROFILE_STRACE
+	struct profile_syscall_row spare_row;
+	struct profile_restart restarts[PROFILE_MAX_RESTARTS];
+#endif
 };
 #undef PROFILE_FOLDER
 
@@ -100,6 +105,10 @@ struct profile_process {
 	u64 first_delay_cycles; /* report_delay() when it was created */
 #endif
 #include <profile/folders.h>
+	char not_zeroed[0];
+#ifdef CONFIG_PROFILE_STRACE
+	struct profile_syscall_row spare_rows[3];
+#endif
 };
 #undef PROFILE_FOLDER
 
@@ -123,14 +132,12 @@ extern os_key_t profile_kmalloc_key, profile_page_alloc_key;
 extern os_key_t profile_off_key;
 
 /*
- * Sets a variable, how much of a new structure has to be zeroed, to a lower value if the profilers'
- * part at its end is not used. Any context.
+ * Sets a variable to how much of a new structure has to be zeroed: struct task or struct process,
+ * with the profilers' part as its last member, `profile`. Any context.
  */
-#define profile_is_unused(used_bytes, value)     \
-	do {                                     \
-		if (os_key_on(&profile_off_key)) \
-			(used_bytes) = (value);  \
-	} while (0)
+#define profile_set_zeroed(nr_bytes, type)                                              \
+	((nr_bytes) = os_key_on(&profile_off_key) ? __builtin_offsetof(type, profile) : \
+						    __builtin_offsetof(type, profile.not_zeroed))
 
 /* Sets what os_off_cycles() returns, unless nobody needs it. Called by schedule(). */
 #define profile_keep_off_cycles(off_cycles, cycles) \
@@ -187,7 +194,7 @@ void profile_process_release(os_process_t *proc);
 /* Ends the profiling of a task. Called by the task itself, or by its creator if it never ran. */
 void profile_task_exit(os_task_t *task);
 #else
-#define profile_is_unused(used_bytes, value)	    ((void)0)
+#define profile_set_zeroed(nr_bytes, type)	    ((void)0)
 #define profile_keep_off_cycles(off_cycles, cycles) ((void)0)
 #define profile_switch(prev, next, cycles)	    ((void)0)
 static inline void profile_process_init(os_process_t *proc)
