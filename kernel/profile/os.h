@@ -421,7 +421,7 @@ static inline bool os_glob_match_list(const char *globs, const char *text)
 #define OS_MEMORY_KINDS ""
 #endif
 #ifndef os_process_peak
-#define os_process_peak(proc, bytes) ((void)(proc), (void)(bytes))
+#define os_process_peak(proc, bytes) ((void)(proc), memset(bytes, 0, sizeof(bytes)))
 #endif
 /*
  * Page faults by kind, and the names of the kinds: those of the threads of a process that have

@@ -42,15 +42,18 @@ static plain_function *member_function(const struct profiler *p, size_t offset)
 	return function;
 }
 
-/* The functions of all profilers at one offset in struct profiler, in the order of linking. */
+/*
+ * The functions of all profilers at one offset in struct profiler, in the order of linking. The
+ * first one is stored last.
+ */
 struct calls {
-	bool known;
+	bool are_none;
 	plain_function *functions[MAX_CALLS + 1]; /* the last one is NULL */
 };
 
-static pf_noinline void find_calls(struct calls *calls, size_t offset)
+static pf_noinline plain_function *find_calls(struct calls *calls, size_t offset)
 {
-	plain_function **at = calls->functions;
+	plain_function **at = calls->functions, *first = NULL;
 
 	for (const struct profiler *p = __start_profilers; p < __stop_profilers; p++) {
 		plain_function *function = member_function(p, offset);
@@ -58,34 +61,45 @@ static pf_noinline void find_calls(struct calls *calls, size_t offset)
 		if (!function)
 			continue;
 		os_assert(at < calls->functions + MAX_CALLS);
-		*at++ = function;
+		if (first)
+			*at = function;
+		else
+			first = function;
+		at++;
 	}
-	pf_store_release(&calls->known, true);
+	calls->are_none = !first;
+	pf_store_release(&calls->functions[0], first);
+	return first;
 }
 
 /* Looks for the functions once: each thread and process asks a dozen times. */
-static inline plain_function **first_call(struct calls *calls, size_t offset)
+static inline plain_function *first_call(struct calls *calls, size_t offset)
 {
-	if (pf_unlikely(!pf_load_acquire(&calls->known)))
-		find_calls(calls, offset);
-	return calls->functions;
+	plain_function *first = pf_load_acquire(&calls->functions[0]);
+
+	if (pf_likely(first) || calls->are_none)
+		return first;
+	return find_calls(calls, offset);
 }
 
 /* Calls a function of each profiler that has it. */
 #define CALL_ALL(function, ...)                                                             \
 	do {                                                                                \
 		static struct calls _calls;                                                 \
-		plain_function **_at =                                                      \
+		plain_function **_at = _calls.functions;                                    \
+		plain_function *_call =                                                     \
 			first_call(&_calls, __builtin_offsetof(struct profiler, function)); \
                                                                                             \
-		for (; *_at; _at++)                                                         \
-			((__typeof__(((struct profiler *)0)->function))*_at)(__VA_ARGS__);  \
+		for (; _call; _call = *++_at)                                               \
+			((__typeof__(((struct profiler *)0)->function))_call)(__VA_ARGS__); \
 	} while (0)
 
 static pf_noinline void call_plain(struct calls *calls, size_t offset)
 {
-	for (plain_function **at = first_call(calls, offset); *at; at++)
-		(*at)();
+	plain_function **at = calls->functions;
+
+	for (plain_function *call = first_call(calls, offset); call; call = *++at)
+		call();
 }
 
 /* The same, in less code, for a function without parameters. */
@@ -243,7 +257,7 @@ void report_end(const char *why)
 
 void report_summarize(os_process_t *proc, struct report_summary *summary)
 {
-	u64 peak_bytes[OS_NR_MEMORY_KINDS] = { 0 };
+	u64 peak_bytes[OS_NR_MEMORY_KINDS];
 
 	if (proc) {
 		summary->nr_processes++;
@@ -294,7 +308,7 @@ u32 report_nr_exits(void)
 
 void report_flush(void)
 {
-	CALL_ALL_PLAIN(flush);
+	CALL_ALL(flush); /* at the end of each process: without a call more */
 }
 
 void report_end_reading(void)

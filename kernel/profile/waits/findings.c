@@ -104,8 +104,12 @@ void waits_note_thread(struct profile_longest *longest, const struct profile_tas
 
 void waits_note_process(struct profile_process *pp)
 {
-	unsigned long flags = os_lock(&lists_lock);
+	unsigned long flags;
 
+	if (pp->waits.longest.life_cycles < pf_read_once(ended.life_cycles) &&
+	    !pf_read_once(ended.waits_for_ends))
+		return; /* whatever it waited for */
+	flags = os_lock(&lists_lock);
 	waits_note_longest(&ended, &pp->waits.longest);
 	os_unlock(&lists_lock, flags);
 }

@@ -73,12 +73,16 @@ void profile_note_path(const char *path, size_t bytes)
 	pt->strace.has_path = true;
 }
 
-void files_task_exit(struct profile_task *pt)
+static pf_noinline void free_path(struct profile_task *pt)
 {
-	if (!pt->strace.path)
-		return;
 	os_free(pt->strace.path);
 	pt->strace.path = NULL;
+}
+
+void files_task_exit(struct profile_task *pt)
+{
+	if (pf_unlikely(pt->strace.path))
+		free_path(pt);
 }
 
 static u32 record_bytes(const void *rec_)

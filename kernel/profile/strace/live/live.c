@@ -268,12 +268,10 @@ void profile_strace_exit_live(void)
 	live_finish_call(live, end_cycles);
 }
 
-static void end_task(struct profile_task *pt)
+static pf_noinline void end_live_task(struct profile_task *pt)
 {
 	struct live_task *live = pt->strace.live;
 
-	if (!live)
-		return;
 	if (pt->strace.live_active) {
 		live->call.returned = false;
 		live_finish_call(live, os_cycles());
@@ -281,6 +279,12 @@ static void end_task(struct profile_task *pt)
 	pt->strace.live = NULL;
 	pt->strace.live_active = false;
 	os_free(live);
+}
+
+static void end_task(struct profile_task *pt)
+{
+	if (pf_unlikely(pt->strace.live))
+		end_live_task(pt);
 }
 
 /*
