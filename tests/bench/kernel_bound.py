@@ -35,10 +35,10 @@ PROFILER_LIMITS = {
     "yields": (1.59, "two processes; goal 1.60"),
     "pipe_bytes": (1.365, "ping-pong through pipes"),
     "futex": (1.43, "ping-pong by futex; goal 1.45"),
-    "thread": (1.40, "create, join; goal 1.40"),
-    "fork": (1.105, "fork, exit, wait; goal 1.08"),
-    "exec": (1.12, "fork, execve, exit, wait; goal 1.12"),
-    "mix": (1.16, "fork, exec, pipe, open, read, close"),
+    "thread": (1.38, "create, join; goal 1.40"),
+    "fork": (1.085, "fork, exit, wait; goal 1.08"),
+    "exec": (1.11, "fork, execve, exit, wait; goal 1.12"),
+    "mix": (1.15, "fork, exec, pipe, open, read, close"),
 }
 # With the default profilers, in instructions.
 LIMITS = {
