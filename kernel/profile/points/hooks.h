@@ -185,12 +185,13 @@ static pf_always_inline u64 profile_point_begin(const struct profile_point *poin
 
 /*
  * The code of a point: its counters, and a begin and an end that are inlined at each use. While the
- * point is off, each is a NOP, and a pair zeroes one register. While it is on, the end is the hot
- * path: one read of the clock, two compares, an add and an increment in this CPU's memory, and an
- * add and an increment in the thread's memory. Any unusual pair (no start, another CPU, a clock
- * that went back, a reset since its start) reads as longer than the longest one so far, so one
- * compare finds it; of a point that may sleep, another CPU reads as a longer time off one than the
- * pair took. The trace events of a pair are recorded outside of the measured time.
+ * point is off, each is a NOP, and a pair zeroes one register or, if it may sleep, a word on the
+ * stack. While it is on, the end is the hot path: one read of the clock, two compares, an add and
+ * an increment in this CPU's memory, and an add and an increment in the thread's memory. Any
+ * unusual pair (no start, another CPU, a clock that went back, a reset since its start) reads as
+ * longer than the longest one so far, so one compare finds it; of a point that may sleep, another
+ * CPU reads as a longer time off one than the pair took. The trace events of a pair are recorded
+ * outside of the measured time.
  */
 #define __PROFILE_POINT_CODE(name, sleeps_)                                                        \
 	enum {                                                                                     \
@@ -203,7 +204,6 @@ static pf_always_inline u64 profile_point_begin(const struct profile_point *poin
 	{                                                                                          \
 		struct profile_time t;                                                             \
                                                                                                    \
-		t.cycles = 0;                                                                      \
 		if (pf_unlikely(os_key_on(&__PROFILE_POINT(name).key))) {                          \
 			u64 bits = 0;                                                              \
                                                                                                    \
@@ -212,6 +212,13 @@ static pf_always_inline u64 profile_point_begin(const struct profile_point *poin
 			else                                                                       \
 				bits = os_this_cpu_read(os_local(profile_cpu_bits));               \
 			t.cycles = profile_point_begin(&__PROFILE_POINT(name), bits);              \
+			/* Keeps the start of a long section in memory, not in registers. */       \
+			if (sleeps_)                                                               \
+				asm("" : "+m"(t));                                                 \
+		} else {                                                                           \
+			t.cycles = 0;                                                              \
+			if (sleeps_)                                                               \
+				asm("" : "+m"(t.cycles));                                          \
 		}                                                                                  \
 		return t;                                                                          \
 	}                                                                                          \
@@ -221,9 +228,6 @@ static pf_always_inline u64 profile_point_begin(const struct profile_point *poin
                                                                                                    \
 		if (pf_likely(!os_key_on(&__PROFILE_POINT(name).key)))                             \
 			return;                                                                    \
-		/* Keeps the start of a long section in memory, not in registers. */               \
-		if (sleeps_)                                                                       \
-			asm("" : "+m"(*t));                                                        \
 		cycles = os_clock_end();                                                           \
 		if (!sleeps_)                                                                      \
 			cycles = os_this_cpu_plus(os_local(profile_cpu_bits), cycles);             \
