@@ -22,7 +22,7 @@ struct page {
 	void *free_objects;    /* slab, first page: list through the objects */
 	struct profile_memory_page memory;
 #ifdef CONFIG_PROFILE_MEMORY
-	s32 object_site __aligned(16); /* of kmalloc; the size of this is a power of two */
+	s32 object_site __aligned(16); /* of kmalloc; makes the structure 64 bytes long */
 #endif
 };
 

@@ -22,6 +22,7 @@ struct word {
 #define WORD_BYTES	sizeof(u64)
 #define MUCH_BYTES	256
 
+/* Copies forward: memmove() relies on that. */
 void *memcpy(void *to, const void *from, size_t n)
 {
 	char *dst = to;

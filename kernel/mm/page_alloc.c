@@ -152,11 +152,11 @@ static struct page *alloc_single(void)
 	return cache->nr ? cache->pages[--cache->nr] : NULL;
 }
 
-static __always_inline void free_single(struct page *page, bool is_slow)
+static __always_inline void free_single(struct page *page, unsigned long flags, bool is_slow)
 {
-	unsigned long flags = local_irq_save();
 	struct page_cache *cache = this_cpu_ptr(&page_cache);
 
+	ASSERT_IRQS_OFF();
 	DEBUG_ASSERT(cache->nr <= CACHE_PAGES);
 	if (is_slow) {
 		profile_memory_free_pages(page);
@@ -242,7 +242,7 @@ static noinline void page_free_slow(struct page *page)
 
 	profile_trace(mm_page_free, page - page_map, page->order);
 	if (!page->order) {
-		free_single(page, true);
+		free_single(page, local_irq_save(), true);
 		return;
 	}
 	flags = spin_lock_irqsave(&buddy_lock);
@@ -255,15 +255,19 @@ static noinline void page_free_slow(struct page *page)
 void page_free(struct page *page)
 {
 	bool is_slow = page->order;
+	unsigned long flags;
 
 	ASSERT_NOT_NMI();
 	page->flags = 0;
 	page_debug_free(page, page->order);
+	flags = local_irq_save();
 	profile_asks(page_alloc, is_slow);
-	if (unlikely(is_slow))
-		page_free_slow(page);
-	else
-		free_single(page, false);
+	if (likely(!is_slow)) {
+		free_single(page, flags, false);
+		return;
+	}
+	local_irq_restore(flags);
+	page_free_slow(page);
 }
 
 void page_free_range(phys_addr_t start, phys_addr_t end)

@@ -25,10 +25,8 @@
 
 DEFINE_PROFILE_POINT(kmalloc_slow)
 
-#define MIN_SIZE  16
-#define LAST_SIZE 6144
-/* Freed objects of the debug kernel wait in a queue, where large ones would keep much memory. */
-#define MAX_SIZE	(IS_ENABLED(CONFIG_DEBUG_SLAB) ? 4096 : LAST_SIZE)
+#define MIN_SIZE	16
+#define MAX_SIZE	6144
 #define BATCH_BYTES	16384 /* moved at a time; the next two limit the number of objects */
 #define MIN_BATCH	4
 #define MAX_BATCH	32
@@ -60,7 +58,7 @@ static struct slab_cache caches[NR_CLASSES];
 BUILD_BUG_ON(NR_CLASSES != PROFILE_MEMORY_CLASSES);
 BUILD_BUG_ON(MAX_PAGE_ORDER + 1 != PROFILE_MEMORY_ORDERS);
 #endif
-static u8 class_of_chunk[LAST_SIZE / MIN_SIZE + 1]; /* by size in units of MIN_SIZE, rounded up */
+static u8 class_of_chunk[MAX_SIZE / MIN_SIZE + 1]; /* by size in units of MIN_SIZE, rounded up */
 static DEFINE_PER_CPU(struct slab_cpu[NR_CLASSES], slab_cpu);
 static DEFINE_PER_CPU(s64, large_live_bytes); /* as nr_live */
 
@@ -296,18 +294,16 @@ void *(kzalloc)(size_t size PROFILE_MEMORY_SITE_PARAM)
 	return ptr ? memset(ptr, 0, size) : NULL;
 }
 
-static __always_inline void free_object(void *object, unsigned long caller, bool is_slow)
+static __always_inline void free_object(void *object, unsigned long caller, unsigned long flags,
+					bool is_slow)
 {
+	struct page *page = virt_to_page(object);
 	struct slab_cpu *cpus, *cpu;
 	struct slab_cache *cache;
-	unsigned long flags;
-	struct page *page;
 
-	slab_debug_check_free(object, caller);
-	page = virt_to_page(object);
+	ASSERT_IRQS_OFF();
 	if (!(page->flags & PAGE_FLAG_SLAB)) {
 		BUG_ON(!IS_ALIGNED((u64)object, PAGE_SIZE) || atomic_read(&page->refs) != 1);
-		flags = local_irq_save();
 		this_cpu_add(large_live_bytes, -(s64)(PAGE_SIZE << page->order));
 		slab_site_free_large(page, is_slow);
 		local_irq_restore(flags);
@@ -315,7 +311,6 @@ static __always_inline void free_object(void *object, unsigned long caller, bool
 		return;
 	}
 	cache = page->owner;
-	flags = local_irq_save();
 	slab_site_free(object, cache, is_slow);
 	cpus = this_cpu_ptr(&slab_cpu[0]);
 	cpus[cache - caches].nr_live--;
@@ -333,23 +328,27 @@ out_restore:
 }
 
 /* A profiler wants to see the free. */
-static noinline void slab_free(void *object, unsigned long caller)
+static noinline void slab_free(void *object, unsigned long caller, unsigned long flags)
 {
+	local_irq_restore(flags);
 	profile_trace(kfree, caller, object);
-	free_object(object, caller, true);
+	free_object(object, caller, local_irq_save(), true);
 }
 
 void kfree(const void *ptr)
 {
 	bool is_slow = false;
+	unsigned long flags;
 
 	if (!ptr)
 		return;
+	slab_debug_check_free(ptr, RETURN_ADDRESS());
+	flags = local_irq_save();
 	profile_asks(kmalloc, is_slow);
 	if (unlikely(is_slow))
-		slab_free((void *)ptr, RETURN_ADDRESS());
+		slab_free((void *)ptr, RETURN_ADDRESS(), flags);
 	else
-		free_object((void *)ptr, RETURN_ADDRESS(), false);
+		free_object((void *)ptr, RETURN_ADDRESS(), flags, false);
 }
 
 char *(kstrdup)(const char *s PROFILE_MEMORY_SITE_PARAM)

@@ -22,7 +22,6 @@
 #define GUARD_BYTE 0xbb /* after the requested bytes */
 
 #define MIN_GUARD_BYTES 8
-#define MAX_OBJECT	4096
 #define NR_WAITING	128 /* freed objects that wait on each CPU */
 
 #define STATE_FREE    0xf1
@@ -124,7 +123,7 @@ static void check_pattern(const char *what, const void *object, size_t from, u8 
 
 size_t slab_debug_size(size_t size)
 {
-	return size < MAX_OBJECT ? min(size + MIN_GUARD_BYTES, (size_t)MAX_OBJECT) : size;
+	return max(size, size + MIN_GUARD_BYTES); /* no overflow */
 }
 
 void **slab_debug_link(void *object)

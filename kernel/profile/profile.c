@@ -25,8 +25,8 @@ static int set_off(const char *value)
 	return 0;
 }
 /*
- * All profilers are off until the next boot, as if they were not compiled in: there is no
- * /proc/profile, and other parameters of profilers are ignored.
+ * All profilers are off until the next boot, as if they were not compiled in, but memory is still
+ * counted: there is no /proc/profile, and other parameters of profilers are ignored.
  */
 OS_BOOT_PARAM(profile_off, "profile", "off", set_off);
 

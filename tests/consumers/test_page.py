@@ -454,7 +454,7 @@ def test_instructions(browser, runs):
     lego, _ = runs("demo")
     page = make_page(browser, lego).open()
     samples = {row["function"]: row["samples"] for row in report(lego, "--by", "function")}
-    for name in "worker_run", "copy_forward":
+    for name in "worker_run", "memcpy":
         script = "[...document.querySelectorAll('#functions .link')].find("
         page.run(script + "(link) => link.textContent === arguments[0]).click()", name)
         rows = page.run(

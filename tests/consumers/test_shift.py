@@ -14,7 +14,7 @@ from conftest import HZ, KERNEL, legoprof, run, symbols
 from profiles import export, merge
 from profiles.symbols import Symbols
 
-FROM, TO = "copy_forward", "memset"
+FROM, TO = "memcpy", "memset"
 LONGER = 50  # all samples are multiplied by this, so that 2 % cannot be chance
 PERIOD_NS = 1_000_000_000 // HZ
 

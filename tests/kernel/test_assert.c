@@ -219,7 +219,6 @@ SELFTEST(assert, family)
 
 	ASSERT(proc);
 	process_get(proc);
-	profile_process_init(proc);
 	assert_set_trap(true);
 	flags = spin_lock_irqsave(&process_tree_lock);
 	family_release(proc);
@@ -270,8 +269,7 @@ SELFTEST(assert, inode_put_too_often)
 SELFTEST(assert, system_calls)
 {
 	struct profile_syscall_row wrong = { .nr = 1, .nr_calls = 1, .nr_errors = 2 };
-	struct profile_syscall_row spare = { 0 };
-	struct profile_syscall_sum sum = { .spare = &spare };
+	struct profile_syscall_sum sum = { 0 };
 	unsigned long flags;
 
 	assert_set_trap(true);

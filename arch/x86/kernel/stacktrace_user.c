@@ -67,7 +67,7 @@ bool stack_is_of_loaded_mm(void)
 
 DEFINE_PER_CPU(struct stack_windows, stack_windows);
 
-/* Sets the window of an address. Returns false if its page cannot be read, or if pgd is 0. */
+/* Sets the window of an address. Returns false if its page cannot be read, or pgd is NULL. */
 static noinline bool set_window(const u64 *pgd, u64 addr)
 {
 	u64 page = ALIGN_DOWN(addr, PAGE_SIZE), entry = pgd ? user_entry(pgd, addr) : 0;

@@ -53,7 +53,7 @@ struct profile_syscall_sum {
 	u64 nr_unfollowed; /* interrupted calls that were given up: see strace/restart.c */
 	u64 nr_forks;	   /* processes that were created with a copy of the memory */
 	u64 forked_bytes;  /* the memory that they had in the beginning */
-	struct profile_syscall_row *spare; /* of calls without memory; not valid if it has none */
+	struct profile_syscall_row *spare; /* of calls without memory: strace_sum_spare() */
 };
 
 /* A call that a signal has interrupted, and that will be restarted. */

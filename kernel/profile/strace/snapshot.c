@@ -66,7 +66,7 @@ static void add_sum_totals(struct totals *to, const struct profile_syscall_sum *
 		for_each_strace_row(at, sum->table)
 			add_row_totals(to, strace_row_at(sum->table, at));
 	}
-	if (sum->spare->nr_calls)
+	if (strace_sum_spare(sum))
 		add_row_totals(to, sum->spare);
 	to->cycles += sum->returns.cycles;
 	to->off_cycles += sum->returns.cycles;
@@ -236,7 +236,7 @@ bool strace_merge_task(const struct profile_task *pt, u32 *row)
 			return false;
 		merge_row(pt, strace_row_at(table, *row));
 	}
-	if (pf_read_once(pt->strace.calls.spare->nr_calls))
+	if (strace_sum_spare(&pt->strace.calls))
 		merge_row(pt, pt->strace.calls.spare);
 	merge_returns(pt);
 	merge.nr_backwards += pf_read_once(pt->strace.calls.nr_backwards);
@@ -275,7 +275,7 @@ struct strace_totals strace_totals_of(const struct profile_syscall_sum *sum)
 
 u64 strace_nr_calls(const struct profile_syscall_sum *sum)
 {
-	u64 nr = sum->spare->nr_calls;
+	u64 nr = strace_sum_spare(sum) ? sum->spare->nr_calls : 0;
 
 	os_assert_held(&lists_lock);
 	if (sum->table) {

@@ -176,8 +176,16 @@ u64 strace_row_nr_ended(const struct profile_syscall_row *row);
 static inline void strace_sum_set_spare(struct profile_syscall_sum *sum,
 					struct profile_syscall_row *spare)
 {
-	sum->spare = spare;
 	spare->nr_calls = 0;
+	pf_store_release(&sum->spare, spare);
+}
+
+/* Returns the spare row if it has calls, else NULL. A process that just begins has none. */
+static inline struct profile_syscall_row *strace_sum_spare(const struct profile_syscall_sum *sum)
+{
+	struct profile_syscall_row *spare = pf_load_acquire(&sum->spare);
+
+	return spare && pf_read_once(spare->nr_calls) ? spare : NULL;
 }
 
 /* Makes an empty table of zeroed memory. nr_error_slots is a power of two. */
@@ -218,8 +226,8 @@ void strace_sum_add(struct profile_syscall_sum *sum, const struct profile_syscal
 /* Returns whether there is nothing beside the rows of the table, which is the usual case. */
 static inline bool strace_sum_has_no_rest(const struct profile_syscall_sum *sum)
 {
-	return !(sum->spare->nr_calls | sum->returns.cycles | sum->nr_backwards |
-		 sum->nr_unfollowed | sum->nr_forks);
+	return !strace_sum_spare(sum) &&
+	       !(sum->returns.cycles | sum->nr_backwards | sum->nr_unfollowed | sum->nr_forks);
 }
 
 /* Moves all counters of src to sum. src is empty afterwards. */

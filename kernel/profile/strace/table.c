@@ -395,7 +395,7 @@ void strace_sum_add(struct profile_syscall_sum *sum, const struct profile_syscal
 {
 	struct profile_syscall_row copy;
 
-	if (src->spare->nr_calls) {
+	if (strace_sum_spare(src)) {
 		copy = *src->spare;
 		strace_sum_add_row(sum, src, src->spare, &copy);
 	}
@@ -412,11 +412,11 @@ void strace_sum_add(struct profile_syscall_sum *sum, const struct profile_syscal
 /* Clears a sum without a table. */
 static void clear_rest(struct profile_syscall_sum *sum)
 {
-	struct profile_syscall_row *spare = sum->spare;
+	struct profile_syscall_row *spare = strace_sum_spare(sum);
 
-	if (spare->nr_calls)
+	if (spare)
 		memset(spare, 0, sizeof(*spare));
-	*sum = (struct profile_syscall_sum){ .spare = spare };
+	*sum = (struct profile_syscall_sum){ .spare = sum->spare };
 }
 
 static pf_noinline void fold_rows(struct profile_syscall_sum *sum, struct profile_syscall_sum *src)
@@ -453,7 +453,7 @@ void strace_sum_fold_any(struct profile_syscall_sum *sum, struct profile_syscall
 	src->table = NULL;
 	if (strace_sum_has_no_rest(src))
 		return;
-	if (src->spare->nr_calls)
+	if (strace_sum_spare(src))
 		strace_sum_add_row(sum, src, src->spare, src->spare);
 	add_rest(sum, src);
 	clear_rest(src);

@@ -14,7 +14,8 @@
 #include "../findings.h"
 #include "../process_lists.h"
 
-static struct profile_longest ended;	 /* of processes that have ended; guarded by lists_lock */
+static struct profile_longest ended; /* of processes that have ended; guarded by lists_lock */
+static u64 ended_at_least;	     /* a thread with a shorter life is not better than `ended` */
 static struct profile_longest in_report; /* of the one reader */
 
 /* Returns the first sum, after moving there the one of these waits. */
@@ -106,11 +107,11 @@ void waits_note_process(struct profile_process *pp)
 {
 	unsigned long flags;
 
-	if (pp->waits.longest.life_cycles < pf_read_once(ended.life_cycles) &&
-	    !pf_read_once(ended.waits_for_ends))
-		return; /* whatever it waited for */
+	if (pp->waits.longest.life_cycles < pf_read_once(ended_at_least))
+		return;
 	flags = os_lock(&lists_lock);
 	waits_note_longest(&ended, &pp->waits.longest);
+	pf_write_once(ended_at_least, ended.waits_for_ends ? 0 : ended.life_cycles);
 	os_unlock(&lists_lock, flags);
 }
 
@@ -119,6 +120,7 @@ void waits_forget_longest(void)
 	unsigned long flags = os_lock(&lists_lock);
 
 	ended = (struct profile_longest){ 0 };
+	pf_write_once(ended_at_least, 0);
 	os_unlock(&lists_lock, flags);
 }
 

@@ -86,7 +86,7 @@ struct profile_task {
 #endif
 	struct profile_sys sys;
 #include <profile/folders.h>
-	char not_zeroed[0]; /* what follows, in a new one */
+	char not_zeroed[0]; /* a new one is zeroed up to here */
 #ifdef CONFIG_PROFILE_STRACE
 	struct profile_syscall_row spare_row;
 	struct profile_restart restarts[PROFILE_MAX_RESTARTS];
@@ -105,7 +105,7 @@ struct profile_process {
 	u64 first_delay_cycles; /* report_delay() when it was created */
 #endif
 #include <profile/folders.h>
-	char not_zeroed[0];
+	char not_zeroed[0]; /* see above */
 #ifdef CONFIG_PROFILE_STRACE
 	struct profile_syscall_row spare_rows[3];
 #endif
@@ -113,8 +113,8 @@ struct profile_process {
 #undef PROFILE_FOLDER
 
 /*
- * Sets a variable to true if an allocation, `place`, has to take a slow path, which has the hooks:
- * kmalloc or page_alloc. Any context but NMI.
+ * Sets a variable to true if an allocation or a free, `place`, has to take a slow path, which has
+ * the hooks: kmalloc or page_alloc. Any context but NMI.
  */
 #if defined(CONFIG_PROFILE_TRACE) || defined(CONFIG_PROFILE_MEMORY_CHAINS)
 extern os_key_t profile_kmalloc_key, profile_page_alloc_key;
@@ -128,7 +128,10 @@ extern os_key_t profile_kmalloc_key, profile_page_alloc_key;
 #endif
 
 #ifdef PROFILE_ANY
-/* On: profile=off. Then no hook does anything, and the profilers' structures are not used. */
+/*
+ * On: profile=off. Then no hook does anything but those of <profile/memory.h>, and the profilers'
+ * structures are not used.
+ */
 extern os_key_t profile_off_key;
 
 /*
