@@ -43,11 +43,17 @@ static inline bool spin_is_locked(const spinlock_t *lock)
 	return READ_ONCE(lock->locked);
 }
 
-/* Takes a lock without the checks, for the functions below. */
-static inline bool spin_take(spinlock_t *lock)
+/* Takes a lock that is probably free, without the checks. For the functions below. */
+static inline bool spin_exchange(spinlock_t *lock)
 {
 	/* Pairs with the release in spin_unlock(). */
-	return !spin_is_locked(lock) && !__atomic_exchange_n(&lock->locked, true, __ATOMIC_ACQUIRE);
+	return !__atomic_exchange_n(&lock->locked, true, __ATOMIC_ACQUIRE);
+}
+
+/* The same for a lock that others may hold: leaves them its cache line until it is free. */
+static inline bool spin_take(spinlock_t *lock)
+{
+	return !spin_is_locked(lock) && spin_exchange(lock);
 }
 
 static inline bool spin_trylock(spinlock_t *lock)
@@ -67,7 +73,7 @@ void spin_lock_contended(spinlock_t *lock, const char *name) __saves_registers;
 static inline void spin_lock_at(spinlock_t *lock, const char *name, unsigned int flags)
 {
 	lock_check_acquire(&lock->map, LOCK_SPIN | flags, 0);
-	if (unlikely(!spin_take(lock)))
+	if (unlikely(!spin_exchange(lock)))
 		saving_call(spin_lock_contended, "D"(lock), "S"(name));
 }
 
@@ -80,7 +86,7 @@ static inline void spin_lock_at(spinlock_t *lock, const char *name, unsigned int
 static inline void spin_unlock(spinlock_t *lock)
 {
 	lock_check_release(&lock->map, LOCK_SPIN);
-	/* Pairs with the acquire in spin_take(). */
+	/* Pairs with the acquire in spin_exchange(). */
 	smp_store_release(&lock->locked, false);
 }
 
