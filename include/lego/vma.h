@@ -34,6 +34,12 @@ struct vma {
 struct vma_tree {
 	struct vma *root;
 	struct vma *first, *last;
+	/*
+	 * Where vma_tree_place() begins, if it is to end at or below place_end: no hole between
+	 * this area and place_end has place_bytes. NULL: not known.
+	 */
+	struct vma *place_above;
+	u64 place_end, place_bytes;
 };
 
 #endif

@@ -202,7 +202,7 @@ static void cut_end(struct mm *mm, struct vma *vma, u64 addr, struct vma *part)
 	part->start = addr;
 	begin_change(mm);
 	set_end(vma, addr);
-	vma_tree_raise_gap(vma->next);
+	vma_tree_raise_gap(&mm->areas, vma->next);
 	end_change(mm);
 }
 
@@ -212,7 +212,7 @@ static void cut_start(struct mm *mm, struct vma *vma, u64 addr, struct vma *part
 	part->end = addr;
 	begin_change(mm);
 	set_start(vma, addr);
-	vma_tree_raise_gap(vma);
+	vma_tree_raise_gap(&mm->areas, vma);
 	end_change(mm);
 }
 

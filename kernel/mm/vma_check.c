@@ -22,6 +22,20 @@ static const struct vma *next_in_tree(const struct vma *vma)
 	return vma->parent;
 }
 
+/* Returns true if vma_tree_place() would find no hole above the area where it begins. */
+static bool place_is_sound(const struct vma_tree *tree)
+{
+	const struct vma *vma = tree->place_above;
+
+	if (!vma)
+		return true;
+	for (; vma->next; vma = vma->next) {
+		if (vma->end + tree->place_bytes <= min(vma->next->start, tree->place_end))
+			return false;
+	}
+	return vma == tree->last && vma->end + tree->place_bytes > tree->place_end;
+}
+
 static bool area_is_sound(const struct vma_tree *tree, const struct vma *vma, u64 below)
 {
 	u64 max_gap = vma->start - below;
@@ -59,5 +73,5 @@ bool vma_tree_is_sound(const struct vma_tree *tree, unsigned int nr)
 		prev = vma;
 		below = vma->end;
 	}
-	return !nr && prev == tree->last && !tree->root == !prev;
+	return !nr && prev == tree->last && !tree->root == !prev && place_is_sound(tree);
 }

@@ -7,6 +7,10 @@
  * bounds. A bound misleads only one search before it is lowered, so the time of a search is
  * logarithmic on average.
  *
+ * A tree remembers, as place_above, the area above which the last search found no hole. The next
+ * search for as much or more goes on there, and most often finds its place at once. A hole that
+ * grows above the area moves place_above up again.
+ *
  * Areas are also in a list. A new area becomes a leaf, below the area before it or the area after
  * it, so it needs no search from the root.
  */
@@ -15,8 +19,6 @@
 
 #define AVL_NODE struct vma
 #include <lego/avl.h>
-
-#define NR_LAST 4 /* areas to look at before a search: few are above mmap_base */
 
 static u64 gap_below(const struct vma *vma)
 {
@@ -42,12 +44,24 @@ static void set_rotated_gaps(struct vma *lower, struct vma *upper)
 	set_max_gap(lower);
 }
 
-void vma_tree_raise_gap(struct vma *vma)
+static void raise_bounds(struct vma *vma, u64 gap)
 {
-	u64 gap = vma ? gap_below(vma) : 0;
-
 	for (; vma && vma->max_gap < gap; vma = vma->parent)
 		vma->max_gap = gap;
+}
+
+/* Lets the next search see the hole below an area. NULL: that above the last one. */
+static __always_inline void raise_place(struct vma_tree *tree, struct vma *vma)
+{
+	if (!vma || (tree->place_above && vma->start >= tree->place_above->start))
+		tree->place_above = vma;
+}
+
+void vma_tree_raise_gap(struct vma_tree *tree, struct vma *vma)
+{
+	raise_place(tree, vma);
+	if (vma)
+		raise_bounds(vma, gap_below(vma));
 }
 
 /*
@@ -96,33 +110,29 @@ static struct vma *last_with_gap(struct vma *vma, u64 bytes)
 	return NULL;
 }
 
-/* Returns the first area that ends at or after end, or NULL: usually one of the last. */
-static struct vma *area_above(const struct vma_tree *tree, u64 end)
-{
-	struct vma *above = NULL, *vma = tree->last;
-
-#pragma GCC unroll 4
-	for (int i = 0; i < NR_LAST; i++) {
-		if (!vma || vma->end < end)
-			return above;
-		above = vma;
-		vma = vma->prev;
-	}
-	return vma_tree_find(tree, end - 1);
-}
-
 u64 vma_tree_place(struct vma_tree *tree, u64 end, u64 bytes, struct vma **next)
 {
-	struct vma *above = area_above(tree, end);
-	struct vma *below = above ? above->prev : tree->last;
+	struct vma *above = tree->place_above, *below;
+	u64 top;
 
+	if (unlikely(!above || end != tree->place_end || bytes < tree->place_bytes)) {
+		above = tree->place_above = vma_tree_find(tree, end - 1);
+		tree->place_end = end;
+		tree->place_bytes = bytes;
+	}
 	*next = above;
+	below = above ? above->prev : tree->last;
 	/* The area above may begin below end. */
-	if (above)
-		end = min(end, above->start);
-	if ((below ? below->end : MM_MIN_ADDR) + bytes <= end)
-		return end - bytes;
+	top = above ? min(end, above->start) : end;
+	if (likely((below ? below->end : MM_MIN_ADDR) + bytes <= top))
+		return top - bytes;
+	if (below && below->end > end) { /* it was added after the search from which above is */
+		tree->place_above = NULL;
+		return vma_tree_place(tree, end, bytes, next);
+	}
 	*next = last_with_gap(below, bytes);
+	if (bytes == tree->place_bytes)
+		tree->place_above = *next;
 	return *next ? (*next)->start - bytes : 0;
 }
 
@@ -150,14 +160,13 @@ void vma_tree_add(struct vma_tree *tree, struct vma *vma, struct vma *prev)
 	vma->next = next;
 	set_next(tree, prev, vma);
 	set_prev(tree, next, vma);
+	vma->max_gap = gap_below(vma);
 	if (next && !next->child[0]) {
 		/* The bounds of next and above are right: the hole below it was as large. */
-		vma->max_gap = gap_below(vma);
 		changed = avl_link(&tree->root, vma, next, false);
 	} else {
-		vma->max_gap = 0;
 		changed = avl_link(&tree->root, vma, prev, true);
-		vma_tree_raise_gap(vma);
+		raise_bounds(prev, vma->max_gap);
 	}
 	avl_rebalance(&tree->root, changed, set_rotated_gaps);
 }
@@ -200,11 +209,13 @@ void vma_tree_remove(struct vma_tree *tree, struct vma *vma)
 {
 	struct vma *prev = vma->prev, *next = vma->next, *changed;
 
+	raise_place(tree, next);
 	set_next(tree, prev, next);
 	set_prev(tree, next, prev);
 	if (vma->child[0] && vma->child[1])
 		next->max_gap = vma->max_gap; /* it takes the place of vma */
 	changed = avl_unlink(&tree->root, vma, next);
-	vma_tree_raise_gap(next); /* first: rotations require that bounds are right */
+	if (next)
+		raise_bounds(next, gap_below(next)); /* first: rotations require right bounds */
 	avl_rebalance(&tree->root, changed, set_rotated_gaps);
 }

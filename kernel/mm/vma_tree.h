@@ -49,7 +49,7 @@ void vma_tree_build(struct vma_tree *tree, unsigned int nr);
 void vma_tree_remove(struct vma_tree *tree, struct vma *vma);
 
 /* Must be called after the hole below an area has grown. NULL: no area. */
-void vma_tree_raise_gap(struct vma *vma);
+void vma_tree_raise_gap(struct vma_tree *tree, struct vma *vma);
 
 /*
  * For assertions. Returns true if links, order, heights, bounds of holes and the number of areas

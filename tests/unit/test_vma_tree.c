@@ -113,7 +113,7 @@ static void move_end(struct vma *vma)
 	fill(start, page_of(vma->end), NULL);
 	fill(start, end, vma);
 	vma->end = addr_of(end);
-	vma_tree_raise_gap(vma->next);
+	vma_tree_raise_gap(&tree, vma->next);
 }
 
 static void move_start(struct vma *vma)
@@ -125,7 +125,17 @@ static void move_start(struct vma *vma)
 	fill(page_of(vma->start), end, NULL);
 	fill(start, end, vma);
 	vma->start = addr_of(start);
-	vma_tree_raise_gap(vma);
+	vma_tree_raise_gap(&tree, vma);
+}
+
+/* Lets an area grow over the next one, which becomes empty before it is removed. */
+static void merge_with_next(struct vma *vma)
+{
+	struct vma *upper = vma->next;
+
+	fill(page_of(vma->end), page_of(upper->end), vma);
+	vma->end = upper->start = upper->end;
+	remove_area(upper);
 }
 
 static void change(void)
@@ -137,6 +147,8 @@ static void change(void)
 		add_area(page);
 	else if (next_random(2))
 		remove_area(vma);
+	else if (vma->next && next_random(2))
+		merge_with_next(vma);
 	else if (next_random(2))
 		move_end(vma);
 	else
@@ -158,9 +170,14 @@ static u64 highest_place(u64 end, u64 nr_pages)
 
 static void compare(void)
 {
-	u64 nr_pages = 1 + next_random(1 + next_random(NR_PAGES)), end = 1 + next_random(NR_PAGES);
-	u64 place = highest_place(end, nr_pages);
+	static u64 end;
+	u64 nr_pages = 1 + next_random(1 + next_random(NR_PAGES)), place;
 	struct vma *next;
+
+	/* The same end several times: then a search goes on from the one before. */
+	if (!end || !next_random(10))
+		end = 1 + next_random(NR_PAGES);
+	place = highest_place(end, nr_pages);
 
 	assert_true(vma_tree_is_sound(&tree, nr_areas));
 	for (u64 page = 0; page <= NR_PAGES; page++) {
@@ -230,6 +247,13 @@ static void test_damage_is_found(void **state)
 	assert_false(vma_tree_is_sound(&tree, nr_areas));
 	*vma = good;
 	vma->next = NULL;
+	assert_false(vma_tree_is_sound(&tree, nr_areas));
+	*vma = good;
+	tree.place_above = tree.first;
+	tree.place_end = addr_of(NR_PAGES);
+	tree.place_bytes = NR_PAGES * PAGE;
+	assert_true(vma_tree_is_sound(&tree, nr_areas));
+	tree.place_bytes = PAGE;
 	assert_false(vma_tree_is_sound(&tree, nr_areas));
 }
 
@@ -306,6 +330,26 @@ static void test_cost_is_logarithmic(void **state)
 	}
 }
 
+/* Finds the place for an area below many that meet, again and again, without a search. */
+static void test_search_goes_on(void **state)
+{
+	struct vma *vma = &areas[1000], *next;
+
+	average_cost(1000);
+	vma->start = addr_of(MAX_AREAS) - 1001 * PAGE;
+	vma->end = vma->start + PAGE;
+	for (int i = 0; i < 10; i++) {
+		nr_blocks = 0;
+		assert_int_equal(vma_tree_place(&tree, addr_of(MAX_AREAS), PAGE, &next),
+				 vma->start);
+		if (i) /* the first one may lower bounds */
+			assert_in_range(nr_blocks, 1, 10);
+		assert_ptr_equal(next, tree.first);
+		vma_tree_add(&tree, vma, NULL);
+		vma_tree_remove(&tree, vma);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -314,6 +358,7 @@ int main(void)
 		cmocka_unit_test_setup(test_search_lowers_bounds, set_up),
 		cmocka_unit_test_setup(test_damage_is_found, set_up),
 		cmocka_unit_test_setup(test_cost_is_logarithmic, set_up),
+		cmocka_unit_test_setup(test_search_goes_on, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
