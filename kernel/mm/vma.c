@@ -268,9 +268,12 @@ static noinline int remove_areas(struct mm *mm, struct vma *vma, u64 start, u64 
 /* Inline in mm_unmap(), which holds the lock meanwhile. */
 __always_inline int vma_remove_range(struct mm *mm, u64 start, u64 end, struct vma_removed *removed)
 {
-	struct vma *vma = vma_find_from(mm, start);
+	struct vma *above = mm->areas.place_above, *vma = above ? above->prev : NULL;
 
 	ASSERT_MM_HELD_WRITE(mm);
+	/* Often, the area is the last one that mmap() has placed. */
+	if (!vma || vma->start != start)
+		vma = vma_find_from(mm, start);
 	if (!vma || vma->start != start || vma->end != end)
 		return remove_areas(mm, vma, start, end, removed);
 	/* Most often, the range is one area. */
