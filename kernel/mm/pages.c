@@ -13,7 +13,6 @@
 #include <lego/errno.h>
 #include <lego/page.h>
 #include <lego/sched.h>
-#include <lego/string.h>
 
 #define DISCARD_STEP	 128  /* pages that are unmapped with one flush of the TLBs */
 #define RESCHED_INTERVAL 1024 /* pages; sleeping with mm->lock held blocks other threads */
@@ -114,7 +113,10 @@ static void keep_peak(struct mm *mm)
 	if (mm->nr_pages != mm->max_pages)
 		return;
 	pages_keep_peak_kernel(mm);
-	memcpy(mm->peak_of_kind, mm->nr_of_kind, sizeof(mm->nr_of_kind));
+	/* Not memcpy(), which would take five times as long for these few words. */
+#pragma GCC unroll 8
+	for (enum mm_kind kind = 0; kind < NR_MM_AREA_KINDS; kind++)
+		mm->peak_of_kind[kind] = mm->nr_of_kind[kind];
 	mm->peak_of_kind[MM_TABLES] = mm->nr_tables;
 }
 
