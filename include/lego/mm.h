@@ -91,9 +91,15 @@ struct mm {
 	bool faults_wait;   /* for the lock; set with pt_lock */
 	u64 nr_changes;	 /* of areas; raised with pt_lock before each, or once by mm_lock_write() */
 	u64 nr_discards; /* raised with it when they unmap pages of a private file mapping */
-	u64 nr_pages;	 /* user pages mapped: Linux's resident set */
-	u64 max_pages;	 /* the maximum of nr_pages so far */
-	u64 nr_tables;	 /* page tables of the last level */
+	/*
+	 * Calls that have unmapped pages, dropped the lock and not yet flushed the TLBs, and a
+	 * range that has all these pages. Changed with pt_lock, but lowered without.
+	 */
+	atomic_t nr_unflushed;
+	u64 unflushed_start, unflushed_end;
+	u64 nr_pages;  /* user pages mapped: Linux's resident set */
+	u64 max_pages; /* the maximum of nr_pages so far */
+	u64 nr_tables; /* page tables of the last level */
 	/* nr_pages by kind: now and, if pages were unmapped since then, at max_pages. */
 	u64 nr_of_kind[NR_MM_AREA_KINDS];
 	u64 peak_of_kind[NR_MM_KINDS]; /* without MM_KERNEL */

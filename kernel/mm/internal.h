@@ -206,8 +206,21 @@ void pages_free(struct mm *mm, u64 start, u64 end);
 void pages_unmap(struct mm *mm, const struct vma *vma, u64 start, u64 end);
 void pages_unmap_areas(struct mm *mm, const struct vma_removed *removed);
 
-/* Unmaps and frees the pages of an area in [start, end). Needs mm->lock for reading only. */
-void pages_discard(struct mm *mm, const struct vma *vma, u64 start, u64 end);
+/*
+ * For MADV_DONTNEED. pages_take() unmaps the first pages of an area in [*addr, end), and moves
+ * *addr behind them, to end if there are no more. mm->lock is held for reading; page faults may map
+ * other pages at once. The caller drops the lock, so that no writer waits for the TLB flush, and
+ * calls pages_free_taken(). A writer that changes pages in the same place flushes them, too.
+ */
+#define MAX_PAGES_TAKEN 128
+struct pages_taken {
+	unsigned int nr;
+	u64 start, end; /* to be flushed */
+	struct page *pages[MAX_PAGES_TAKEN];
+};
+void pages_take(struct mm *mm, const struct vma *vma, u64 *addr, u64 end,
+		struct pages_taken *taken);
+void pages_free_taken(struct mm *mm, const struct pages_taken *taken);
 
 /* Returns the number of mapped pages if it is at its maximum, or 0. */
 static inline u64 pages_at_peak(const struct mm *mm)

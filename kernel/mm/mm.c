@@ -101,6 +101,7 @@ void mm_put(struct mm *mm)
 		return;
 	mm_list_remove(mm);
 	DEBUG_ASSERT(vma_tree_is_sound(&mm->areas, mm->nr_vmas));
+	DEBUG_ASSERT(!atomic_read(&mm->nr_unflushed));
 	unmap_all(mm);
 	BUG_ON(mm->nr_pages);
 	for (enum mm_kind kind = 0; kind < NR_MM_AREA_KINDS; kind++)

@@ -115,25 +115,48 @@ SYSCALL_DEFINE1(brk, u64, addr)
 	return mm_set_brk(current->mm, addr);
 }
 
-/* Drops the mapped pages in the range. If the range has holes, returns an error afterwards. */
-static long discard(struct mm *mm, u64 start, u64 end, bool anonymous_only)
+/* Takes the next pages in [*start, end), and moves *start behind them. May set *error. */
+static bool take_pages(struct mm *mm, u64 *start, u64 end, bool anonymous_only,
+		       struct pages_taken *taken, long *error)
 {
 	struct vma *vma;
-	long error = rw_mutex_lock_read_killable(&mm->lock);
 
+	for_each_vma_in(vma, mm, *start, end) {
+		if (anonymous_only && vma->file) {
+			*error = -EINVAL;
+			return false;
+		}
+		*start = max(*start, vma->start);
+		/* Empty tables are skipped without pt_lock. */
+		if (pgtable_next(mm->pgd, start, min(end, vma->end))) {
+			pages_take(mm, vma, start, min(end, vma->end), taken);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Drops the mapped pages in the range. If the range has holes, returns an error afterwards. */
+static long mm_discard(struct mm *mm, u64 start, u64 end, bool anonymous_only)
+{
+	struct pages_taken taken;
+	long error = rw_mutex_lock_read_killable(&mm->lock);
+	long result = 0;
+
+	if (!error && !vma_range_mapped(mm, start, end))
+		result = -ENOMEM;
+	/* Areas may change between two steps. */
+	while (!error && take_pages(mm, &start, end, anonymous_only, &taken, &result)) {
+		rw_mutex_unlock_read(&mm->lock);
+		pages_free_taken(mm, &taken);
+		if (start >= end)
+			return result;
+		error = rw_mutex_lock_read_killable(&mm->lock);
+	}
 	if (error)
 		return error;
-	if (!vma_range_mapped(mm, start, end))
-		error = -ENOMEM;
-	for_each_vma_in(vma, mm, start, end) {
-		if (anonymous_only && vma->file) {
-			error = -EINVAL;
-			break;
-		}
-		pages_discard(mm, vma, max(start, vma->start), min(end, vma->end));
-	}
 	rw_mutex_unlock_read(&mm->lock);
-	return error;
+	return result;
 }
 
 static void change_flags(struct mm *mm, u64 start, u64 end, u32 clear, u32 set)
@@ -220,7 +243,7 @@ SYSCALL_DEFINE3(madvise, u64, addr, u64, len, int, advice)
 	if (end > TASK_SIZE)
 		return -ENOMEM;
 	if (advice == MADV_DONTNEED || advice == MADV_FREE)
-		return discard(mm, addr, end, advice == MADV_FREE);
+		return mm_discard(mm, addr, end, advice == MADV_FREE);
 	if (MADV_IGNORED >> advice & 1)
 		return range_mapped(mm, addr, end);
 	return advise_fork(mm, addr, end, advice);

@@ -14,7 +14,6 @@
 #include <lego/page.h>
 #include <lego/sched.h>
 
-#define DISCARD_STEP	 128  /* pages that are unmapped with one flush of the TLBs */
 #define RESCHED_INTERVAL 1024 /* pages; sleeping with mm->lock held blocks other threads */
 
 /* The range that has to be flushed from the TLBs. */
@@ -33,6 +32,30 @@ static void flush_range_done(struct mm *mm, const struct flush_range *range)
 {
 	if (range->start < range->end)
 		flush_tlb_mm_range(mm, range->start, range->end);
+}
+
+static noinline void add_unflushed(struct mm *mm, struct flush_range *range, u64 start, u64 end)
+{
+	bool overlap;
+
+	spin_lock(&mm->pt_lock);
+	overlap = mm->unflushed_start < end && start < mm->unflushed_end;
+	spin_unlock(&mm->pt_lock);
+	if (!overlap)
+		return;
+	range->start = range->start < range->end ? min(range->start, start) : start;
+	range->end = max(range->end, end);
+}
+
+/*
+ * Adds [start, end) if a call of pages_take() has unmapped pages there, dropped mm->lock and not
+ * yet flushed the TLBs: after the caller's change, no CPU may use those old entries either.
+ */
+static __always_inline void flush_range_add_unflushed(struct mm *mm, struct flush_range *range,
+						      u64 start, u64 end)
+{
+	if (unlikely(atomic_read(&mm->nr_unflushed)))
+		add_unflushed(mm, range, start, end);
 }
 
 u64 *pages_alloc_entry(struct mm *mm, u64 addr)
@@ -142,7 +165,7 @@ void pages_free(struct mm *mm, u64 start, u64 end)
 }
 
 /* Counts pages of an area as unmapped. pt_lock is held. */
-static void subtract_pages(struct mm *mm, const struct vma *vma, u64 nr)
+static __always_inline void subtract_pages(struct mm *mm, const struct vma *vma, u64 nr)
 {
 	ASSERT_HELD(&mm->pt_lock);
 	keep_peak(mm);
@@ -164,6 +187,7 @@ static void hide_pages(struct mm *mm, const struct vma *vma, u64 start, u64 end,
 		if (++nr % RESCHED_INTERVAL == 0)
 			cond_resched();
 	}
+	flush_range_add_unflushed(mm, range, start, end);
 	/* A reader that found one of the pages under this lock has a reference to it by now. */
 	if (nr) {
 		spin_lock(&mm->pt_lock);
@@ -207,47 +231,57 @@ void pages_unmap_areas(struct mm *mm, const struct vma_removed *removed)
 	free_hidden(mm, &range);
 }
 
-/*
- * Unmaps the next pages of an area before end, moves *addr behind them, and flushes the TLBs.
- * Returns their number. Page faults may map other pages at once.
- */
-static unsigned int take_pages(struct mm *mm, const struct vma *vma, u64 *addr, u64 end,
-			       struct page *pages[DISCARD_STEP])
+/* Before mm->lock is dropped, so that the next writer sees it in flush_range_add_unflushed(). */
+static void note_unflushed(struct mm *mm, const struct flush_range *range)
+{
+	ASSERT_HELD(&mm->pt_lock);
+	if (!atomic_read(&mm->nr_unflushed)) {
+		mm->unflushed_start = range->start;
+		mm->unflushed_end = range->end;
+	}
+	mm->unflushed_start = min(mm->unflushed_start, range->start);
+	mm->unflushed_end = max(mm->unflushed_end, range->end);
+	atomic_inc(&mm->nr_unflushed);
+}
+
+void pages_take(struct mm *mm, const struct vma *vma, u64 *addr, u64 end, struct pages_taken *taken)
 {
 	struct flush_range range = { 0, 0 };
 	unsigned int nr = 0;
-	u64 *pte;
+	u64 *pte, stop;
 
+	ASSERT_MM_HELD(mm);
+	stop = min(end, ALIGN_DOWN(*addr, TABLE_BYTES) + TABLE_BYTES);
 	spin_lock(&mm->pt_lock);
-	while (nr < DISCARD_STEP && (pte = pgtable_next(mm->pgd, addr, end))) {
-		pages[nr++] = pte_page(*pte);
+	while (nr < MAX_PAGES_TAKEN && (pte = pgtable_next(mm->pgd, addr, stop))) {
+		taken->pages[nr++] = pte_page(*pte);
 		WRITE_ONCE(*pte, 0);
 		flush_range_add(&range, *addr);
 		*addr += PAGE_SIZE;
 	}
 	subtract_pages(mm, vma, nr);
+	if (nr)
+		note_unflushed(mm, &range);
 	/* Only these may be borrowed again: the other pages of an area without a file are zeros. */
 	if (nr && vma_kind(vma) == MM_FILE)
 		mm->nr_discards++;
 	spin_unlock(&mm->pt_lock);
-	flush_range_done(mm, &range);
-	return nr;
+	taken->nr = nr;
+	taken->start = range.start;
+	taken->end = range.end;
+	if (!pgtable_next(mm->pgd, addr, end))
+		*addr = end;
 }
 
-void pages_discard(struct mm *mm, const struct vma *vma, u64 start, u64 end)
+void pages_free_taken(struct mm *mm, const struct pages_taken *taken)
 {
-	struct page *pages[DISCARD_STEP];
-
-	ASSERT_MM_HELD(mm);
-	/* Empty tables are skipped without the lock. */
-	while (pgtable_next(mm->pgd, &start, end)) {
-		u64 stop = min(end, ALIGN_DOWN(start, TABLE_BYTES) + TABLE_BYTES);
-		unsigned int nr = take_pages(mm, vma, &start, stop, pages);
-
-		for (unsigned int i = 0; i < nr; i++)
-			page_put(pages[i]);
-		cond_resched();
+	if (taken->nr) {
+		flush_tlb_mm_range(mm, taken->start, taken->end);
+		atomic_dec(&mm->nr_unflushed);
 	}
+	for (unsigned int i = 0; i < taken->nr; i++)
+		page_put(taken->pages[i]);
+	cond_resched();
 }
 
 void pages_protect(struct mm *mm, u64 start, u64 end, u32 prot)
@@ -264,6 +298,7 @@ void pages_protect(struct mm *mm, u64 start, u64 end, u32 prot)
 		WRITE_ONCE(*pte, entry);
 		flush_range_add(&range, addr);
 	}
+	flush_range_add_unflushed(mm, &range, start, end);
 	flush_range_done(mm, &range);
 }
 
@@ -331,5 +366,6 @@ void pages_move(struct mm *mm, const struct vma *vma, u64 to)
 			cond_resched();
 	}
 	/* Until then, other CPUs may reach the same pages at their old place. */
+	flush_range_add_unflushed(mm, &range, vma->start, vma->end);
 	flush_range_done(mm, &range);
 }

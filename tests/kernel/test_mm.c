@@ -4,6 +4,7 @@
 #include <lego/selftest.h>
 
 #include "../../kernel/fs/inode.h"
+#include "../../kernel/mm/internal.h"
 #include "sleep.h"
 #include "test_mm.h"
 
@@ -562,4 +563,56 @@ SELFTEST(mm, user_shootdown)
 	EXPECT_EQ(nr_bad_values, 0);
 	mm_put(shared_mm);
 	EXPECT(leak_check(&before)); /* also waits until the readers have exited */
+}
+
+/* Unmaps a page as MADV_DONTNEED does, up to where it has dropped the lock. */
+static void take_page(struct mm *mm, u64 addr, struct pages_taken *taken)
+{
+	u64 end = addr + PAGE_SIZE;
+
+	EXPECT_EQ(put_user(1UL, (u64 *)addr), 0);
+	rw_mutex_lock_read(&mm->lock);
+	pages_take(mm, vma_find(mm, addr), &addr, end, taken);
+	rw_mutex_unlock_read(&mm->lock);
+	EXPECT_EQ(addr, end);
+	EXPECT_EQ(taken->nr, 1);
+}
+
+static bool flushes(struct mm *mm, long error, u64 *generation)
+{
+	bool flushed = mm->tlb_generation != *generation;
+
+	EXPECT_EQ(error, 0);
+	*generation = mm->tlb_generation;
+	return flushed;
+}
+
+/* A change of a page that another call has unmapped, but not flushed, flushes it; others do not. */
+SELFTEST(mm, take_pages)
+{
+	static struct pages_taken taken, more;
+	u64 first = USER_BASE, second = USER_BASE + PAGE_SIZE, third = second + PAGE_SIZE;
+	struct mm *mm = mm_alloc();
+	u64 generation;
+
+	ASSERT(mm);
+	EXPECT_EQ(map_fixed(mm, first, 3 * PAGE_SIZE), 0);
+	set_mm(mm);
+	take_page(mm, second, &taken);
+	generation = mm->tlb_generation;
+	EXPECT(!flushes(mm, mm_protect(mm, first, PAGE_SIZE, PROT_READ), &generation));
+	EXPECT(flushes(mm, mm_protect(mm, second, PAGE_SIZE, PROT_READ), &generation));
+	EXPECT(!flushes(mm, mm_unmap(mm, third, PAGE_SIZE), &generation));
+	EXPECT(flushes(mm, mm_unmap(mm, second, PAGE_SIZE), &generation));
+	EXPECT_EQ(map_fixed(mm, first, 3 * PAGE_SIZE), 0);
+	take_page(mm, third, &more);
+	pages_free_taken(mm, &taken);
+	generation = mm->tlb_generation;
+	EXPECT(flushes(mm, mm_unmap(mm, first, 3 * PAGE_SIZE), &generation));
+	pages_free_taken(mm, &more);
+	EXPECT_EQ(map_fixed(mm, first, PAGE_SIZE), 0);
+	generation = mm->tlb_generation;
+	EXPECT(!flushes(mm, mm_unmap(mm, first, PAGE_SIZE), &generation));
+	EXPECT_EQ(mm->nr_pages, 0);
+	leave_mm(mm);
 }
