@@ -152,7 +152,7 @@ static ssize_t receive_next(struct socket *socket, char *buf, size_t n, struct a
 		if (error || at_end)
 			return -error;
 		if (!READ_ONCE(socket->peer))
-			return socket->listening ? -EINVAL : -ENOTCONN;
+			return -EINVAL;
 		if (any && !(flags & MSG_WAITALL))
 			return 0;
 		if (any && READ_ONCE(socket->held_bytes))

@@ -238,6 +238,7 @@ static void test_errors(void)
 
 	CHECK(connect(fd, (void *)&name, len) == -1 && errno == ENOENT);
 	CHECK(send(fd, "x", 1, MSG_NOSIGNAL) == -1 && errno == ENOTCONN);
+	CHECK(read(fd, &value, 1) == -1 && errno == EINVAL);
 	CHECK(getpeername(fd, (void *)&name, &len) == -1 && errno == ENOTCONN);
 	CHECK_ERROR(EAFNOSUPPORT, SYS_socket, 77, SOCK_STREAM, 0);
 	CHECK_ERROR(EPROTONOSUPPORT, SYS_socket, AF_UNIX, SOCK_STREAM, 77);
