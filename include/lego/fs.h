@@ -188,8 +188,7 @@ bool file_is_regular(const struct file *file);
  */
 bool file_has_pages(const struct file *file);
 bool file_is_zero_device(const struct file *file);
-/* Says whether writes have no effect, as those to /dev/null. */
-bool file_discards_writes(const struct file *file);
+bool file_is_full_device(const struct file *file);
 
 /*
  * Returns the page of a regular file's content at index (bytes index * 4096 ...), with a reference

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Copies from file to file inside the kernel, a page at a time. The source must be a regular file,
- * so that bytes which could not be written are not lost. splice() and tee() also take bytes out of
- * pipes, once they have reached the other file.
+ * Moves bytes from file to file inside the kernel, by the operations of read(2) and write(2), with
+ * a buffer of the kernel. sendfile() and copy_file_range() move a page at a time, from a source
+ * with a position, so that bytes which could not be written are not lost. splice() reads as much as
+ * its pipe has room for. It takes bytes out of a pipe once they have reached the other file.
  */
 
 #include "fd.h"
@@ -15,17 +16,22 @@
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
 
-/* Writes at pos or, with O_APPEND, at the end. Returns the bytes written, or a negative errno. */
+static ssize_t read_in(struct file *in, void *buf, size_t n, u64 pos, bool nonblock)
+{
+	struct iov_iter iter = { .kernel = buf, .left = n, .nonblock = nonblock };
+
+	return in->ops ? bounce_read(in, &iter, pos) : inode_read(in->inode, buf, n, pos, false);
+}
+
 static ssize_t write_out(struct file *out, const void *buf, size_t n, u64 pos)
 {
+	struct iov_iter iter = { .kernel = (char *)buf, .left = n };
 	struct inode *inode = out->inode;
 	ssize_t done;
 
 	if (out->ops)
-		return out->ops->write ? out->ops->write(out, buf, n, pos) : -EINVAL;
+		return bounce_write(out, &iter, pos);
 	mutex_lock(&inode->write_lock);
-	if (out->flags & O_APPEND)
-		pos = inode->size_bytes;
 	done = inode_limit_write(inode, pos, n);
 	if (done > 0)
 		done = inode_write(inode, buf, done, pos, false);
@@ -33,7 +39,82 @@ static ssize_t write_out(struct file *out, const void *buf, size_t n, u64 pos)
 	return done;
 }
 
-static ssize_t copy_files(struct file *in, u64 in_pos, struct file *out, u64 out_pos, size_t n)
+/* The position given by the caller, or else that of the file. */
+struct position {
+	struct file *file;
+	s64 __user *user;
+	s64 pos;
+};
+
+/* Returns whether the position advances. As on Linux, that of a device does not. */
+static bool advances(const struct file *file)
+{
+	return !file_is_stream(file) && !file->inode->device;
+}
+
+static int load_position(struct position *position)
+{
+	if (position->user)
+		return get_user(position->pos, position->user);
+	position->pos = advances(position->file) ? position->file->pos : 0;
+	return 0;
+}
+
+static int check_range(const struct position *position, size_t n)
+{
+	s64 end;
+
+	if ((s64)n < 0 || position->pos < 0 || __builtin_add_overflow(position->pos, n, &end))
+		return -EINVAL;
+	return 0;
+}
+
+/* Gets a position, at which n bytes are to be moved. Returns 0, -EFAULT or -EINVAL. */
+static int get_position(struct position *position, size_t n)
+{
+	return load_position(position) ?: check_range(position, n);
+}
+
+static int set_position(const struct position *position, ssize_t done)
+{
+	if (!advances(position->file))
+		return 0;
+	if (position->user)
+		return put_user(position->pos + done, position->user);
+	mutex_lock(&position->file->pos_lock);
+	position->file->pos = position->pos + done;
+	mutex_unlock(&position->file->pos_lock);
+	return 0;
+}
+
+/* Moves up to n bytes, and counts what it did. Returns their number or a negative errno. */
+typedef ssize_t (*move_fn)(struct position *in, struct position *out, size_t n, bool nonblock);
+
+static ssize_t move_between(int in_fd, s64 __user *in_pos, int out_fd, s64 __user *out_pos,
+			    size_t n, bool nonblock, move_fn move)
+{
+	struct position in = { .file = fd_get(in_fd), .user = in_pos };
+	struct position out = { .file = fd_get(out_fd), .user = out_pos };
+	ssize_t done = -EBADF;
+	int error = 0;
+
+	if (in.file && out.file)
+		done = move(&in, &out, n, nonblock);
+	if (done > 0)
+		error = set_position(&in, done) ?: set_position(&out, done);
+	if (in.file)
+		file_put(in.file);
+	if (out.file)
+		file_put(out.file);
+	return error ? error : done;
+}
+
+static bool may_move(const struct position *in, const struct position *out)
+{
+	return file_may_read(in->file) && file_may_write(out->file);
+}
+
+static ssize_t copy_files(const struct position *in, const struct position *out, size_t n)
 {
 	void *buf = kmalloc(PAGE_SIZE);
 	ssize_t done = 0;
@@ -43,11 +124,9 @@ static ssize_t copy_files(struct file *in, u64 in_pos, struct file *out, u64 out
 		return -ENOMEM;
 	while (total < n && !(total && task_interrupted(current))) {
 		size_t chunk = min(n - total, (size_t)PAGE_SIZE);
-		ssize_t got = inode_read(in->inode, buf, chunk, in_pos + total, false);
+		ssize_t got = read_in(in->file, buf, chunk, in->pos + total, false);
 
-		if (got <= 0)
-			break;
-		done = write_out(out, buf, got, out_pos + total);
+		done = got > 0 ? write_out(out->file, buf, got, out->pos + total) : got;
 		if (done <= 0)
 			break;
 		total += done;
@@ -59,36 +138,6 @@ static ssize_t copy_files(struct file *in, u64 in_pos, struct file *out, u64 out
 	return total ? (ssize_t)total : done;
 }
 
-/* The position given by the caller, or else that of the file. */
-struct position {
-	struct file *file;
-	s64 __user *user;
-	s64 pos;
-};
-
-static int get_position(struct position *position)
-{
-	if (!position->user)
-		position->pos = file_is_stream(position->file) ? 0 : (s64)position->file->pos;
-	else if (get_user(position->pos, position->user))
-		return -EFAULT;
-	return position->pos < 0 ? -EINVAL : 0;
-}
-
-static int set_position(const struct position *position, ssize_t done)
-{
-	if (done <= 0)
-		return 0;
-	if (position->user)
-		return put_user(position->pos + done, position->user);
-	if (file_is_stream(position->file))
-		return 0;
-	mutex_lock(&position->file->pos_lock);
-	position->file->pos = position->pos + done;
-	mutex_unlock(&position->file->pos_lock);
-	return 0;
-}
-
 /* Counts a copy as a read and a write, for /proc/<pid>/io. */
 static void count_copy(ssize_t done)
 {
@@ -96,88 +145,109 @@ static void count_copy(ssize_t done)
 	file_count_io(true, done);
 }
 
-/* count_all: as on Linux, sendfile() counts even if it copies nothing. */
-static ssize_t copy_positions(struct position *in, struct position *out, size_t n, bool count_all)
+/* Returns whether a file can be the source of a splice() to a pipe, and of sendfile(). */
+static bool is_source(const struct file *file)
 {
-	ssize_t done;
-	int error = get_position(in);
-
-	if (!error)
-		error = get_position(out);
-	if (error)
-		return error;
-	n = min(n, MAX_RW_BYTES);
-	if ((s64)((u64)in->pos + n) < 0 || (s64)((u64)out->pos + n) < 0)
-		return -EINVAL;
-	done = copy_files(in->file, in->pos, out->file, out->pos, n);
-	if (done > 0 || count_all)
-		count_copy(done);
-	error = set_position(in, done);
-	if (!error)
-		error = set_position(out, done);
-	return error ? error : done;
+	if (file_is_pipe(file))
+		return false;
+	return file->ops ? !file->ops->has_records : S_ISREG(file->inode->mode);
 }
 
-static bool is_plain(const struct file *file)
+/* Returns whether it can be the target of a splice() from a pipe, and of sendfile(). */
+static bool is_target(const struct file *file)
 {
-	return file_is_regular(file) && !file->ops;
+	return is_source(file) && !(file->flags & O_APPEND) && !file_is_full_device(file);
+}
+
+/* Fills a pipe with what one read returns. */
+static ssize_t splice_to_pipe(struct position *in, struct position *out, size_t n, bool nonblock)
+{
+	ssize_t room = pipe_wait_for_room(out->file, min(n, (size_t)PAGE_SIZE), nonblock), done;
+	void *buf;
+
+	if (room < 0)
+		return room;
+	if (!is_source(in->file))
+		return -EINVAL;
+	n = min(n, (size_t)room);
+	buf = kmalloc(n);
+	if (!buf) { /* memory may be fragmented */
+		n = min(n, (size_t)PAGE_SIZE);
+		buf = kmalloc(n);
+	}
+	if (!buf)
+		return -ENOMEM;
+	done = read_in(in->file, buf, n, in->pos, nonblock);
+	if (done > 0)
+		done = pipe_put(out->file, buf, done);
+	kfree(buf);
+	return done;
+}
+
+static ssize_t send_file(struct position *in, struct position *out, size_t n)
+{
+	n = min(n, MAX_RW_BYTES);
+	if (file_is_pipe(out->file))
+		return splice_to_pipe(in, out, n, false);
+	if (file_is_stream(in->file) || !is_source(in->file) || !is_target(out->file))
+		return -EINVAL;
+	return get_position(out, n) ?: copy_files(in, out, n);
+}
+
+static ssize_t move_by_sendfile(struct position *in, struct position *out, size_t n, bool nonblock)
+{
+	ssize_t done;
+
+	if (!may_move(in, out))
+		return -EBADF;
+	if (in->user && file_is_stream(in->file))
+		return -ESPIPE;
+	done = get_position(in, n);
+	if (done)
+		return done;
+	done = send_file(in, out, n);
+	count_copy(done); /* as on Linux, even if it copies nothing */
+	return done;
 }
 
 SYSCALL_DEFINE4(sendfile, int, out_fd, int, in_fd, s64 __user *, user_pos, size_t, n)
 {
-	struct position in = { .file = fd_get(in_fd), .user = user_pos };
-	struct position out = { .file = fd_get(out_fd) };
-	ssize_t ret = -EBADF;
-
-	if (!in.file || !out.file || !file_may_read(in.file) || !file_may_write(out.file))
-		goto out_put;
-	if (is_plain(in.file) && !(out.file->flags & O_APPEND)) {
-		ret = copy_positions(&in, &out, n, true);
-	} else {
-		ret = -EINVAL;
-		count_copy(ret); /* Linux notices this later */
-	}
-out_put:
-	if (in.file)
-		file_put(in.file);
-	if (out.file)
-		file_put(out.file);
-	return ret;
+	return move_between(in_fd, user_pos, out_fd, NULL, n, false, move_by_sendfile);
 }
 
-static ssize_t copy_range(struct position *in, struct position *out, size_t n)
+static ssize_t copy_range(struct position *in, struct position *out, size_t n, bool nonblock)
 {
-	s64 a = in->user ? 0 : (s64)in->file->pos, b = out->user ? 0 : (s64)out->file->pos;
+	u64 size = file_size_bytes(in->file), a, b;
+	ssize_t done = load_position(in) ?: load_position(out);
 
 	if (S_ISDIR(in->file->inode->mode) || S_ISDIR(out->file->inode->mode))
 		return -EISDIR;
-	if (!is_plain(in->file) || !is_plain(out->file))
+	if (!file_has_pages(in->file) || !file_has_pages(out->file))
 		return -EINVAL;
-	if (!file_may_read(in->file) || !file_may_write(out->file) || out->file->flags & O_APPEND)
+	if (!may_move(in, out) || out->file->flags & O_APPEND)
 		return -EBADF;
 	if (in->file->inode->fs != out->file->inode->fs)
 		return -EXDEV;
-	if ((in->user && get_user(a, in->user)) || (out->user && get_user(b, out->user)))
-		return -EFAULT;
-	if (in->file->inode == out->file->inode && (u64)a < (u64)b + n && (u64)b < (u64)a + n)
+	if (done)
+		return done;
+	a = in->pos;
+	b = out->pos;
+	if (a + n < a || b + n < b)
+		return -EOVERFLOW;
+	n = min(n, in->pos < (s64)size ? size - a : 0);
+	if (in->file->inode == out->file->inode && a < b + n && b < a + n)
 		return -EINVAL;
-	return copy_positions(in, out, n, false);
+	n = min(n, MAX_RW_BYTES);
+	done = check_range(in, n) ?: check_range(out, n) ?: copy_files(in, out, n);
+	if (done > 0)
+		count_copy(done);
+	return done;
 }
 
 SYSCALL_DEFINE6(copy_file_range, int, in_fd, s64 __user *, in_pos, int, out_fd, s64 __user *,
 		out_pos, size_t, n, unsigned int, flags)
 {
-	struct position in = { .file = fd_get(in_fd), .user = in_pos };
-	struct position out = { .file = fd_get(out_fd), .user = out_pos };
-	ssize_t ret = -EBADF;
-
-	if (in.file && out.file)
-		ret = flags ? -EINVAL : copy_range(&in, &out, n);
-	if (in.file)
-		file_put(in.file);
-	if (out.file)
-		file_put(out.file);
-	return ret;
+	return flags ? -EINVAL : move_between(in_fd, in_pos, out_fd, out_pos, n, false, copy_range);
 }
 
 #define SPLICE_F_NONBLOCK 2
@@ -193,112 +263,57 @@ static ssize_t put_into_file(void *data, const void *bytes, size_t n)
 	return done;
 }
 
-static ssize_t splice_to_file(struct file *in, struct position *out, size_t n, bool nonblock)
+static ssize_t splice_from_pipe(struct position *in, struct position *out, size_t n, bool nonblock)
 {
-	s64 start;
-	ssize_t done;
-	int error;
+	struct position next = *out;
 
-	if (out->file->flags & O_APPEND)
-		return -EINVAL;
-	/* Other devices may wait, which must not happen with the pipe's lock held. */
-	if (!is_plain(out->file) && !file_discards_writes(out->file))
-		return -EINVAL;
-	error = get_position(out);
-	if (error)
-		return error;
-	if (!is_plain(out->file))
-		return pipe_drain(in, n, nonblock, put_into_file, out);
-	start = out->pos;
-	if ((s64)((u64)start + n) < 0)
-		return -EINVAL;
-	done = pipe_drain(in, n, nonblock, put_into_file, out);
-	out->pos = start;
-	error = set_position(out, done);
-	return error ? error : done;
+	return pipe_drain(in->file, n, nonblock, put_into_file, &next);
 }
 
-/* Reads at most a page, so that a pipe with room for it takes all of it. */
-static ssize_t splice_to_pipe(struct position *in, struct file *out, size_t n, bool nonblock)
+static ssize_t move_by_splice(struct position *in, struct position *out, size_t n, bool nonblock)
 {
-	void *buf;
-	ssize_t done;
-	int error = get_position(in);
+	bool from_pipe = file_is_pipe(in->file), to_pipe = file_is_pipe(out->file);
 
-	n = min(n, (size_t)PAGE_SIZE);
-	if (!error)
-		error = pipe_wait_for_room(out, n, nonblock);
-	if (error)
-		return error;
-	buf = kmalloc(PAGE_SIZE);
-	if (!buf)
-		return -ENOMEM;
-	done = in->file->ops ? in->file->ops->read(in->file, buf, n, in->pos) :
-			       inode_read(in->file->inode, buf, n, in->pos, false);
-	if (done > 0)
-		done = pipe_put(out, buf, done);
-	kfree(buf);
-	error = set_position(in, done);
-	return error ? error : done;
-}
-
-static ssize_t splice_files(struct position *in, struct position *out, size_t n, bool nonblock)
-{
-	if (!file_may_read(in->file) || !file_may_write(out->file))
+	if (!may_move(in, out))
 		return -EBADF;
-	if ((in->user && file_is_stream(in->file)) || (out->user && file_is_stream(out->file)))
+	if ((from_pipe && in->user) || (to_pipe && out->user))
 		return -ESPIPE;
-	n = min(n, MAX_RW_BYTES);
-	if (!n)
-		return 0;
-	if (file_is_pipe(in->file) && file_is_pipe(out->file))
+	if (from_pipe && to_pipe)
 		return pipe_move(in->file, out->file, n, false, nonblock);
-	if (file_is_pipe(in->file))
-		return splice_to_file(in->file, out, n, nonblock);
-	if (!file_is_pipe(out->file) || S_ISDIR(in->file->inode->mode) ||
-	    (in->file->ops && !in->file->ops->read))
+	if ((in->user && file_is_stream(in->file)) || (out->user && file_is_stream(out->file)))
 		return -EINVAL;
-	return splice_to_pipe(in, out->file, n, nonblock);
+	if (to_pipe)
+		return get_position(in, n) ?: splice_to_pipe(in, out, n, nonblock);
+	if (!from_pipe || !is_target(out->file))
+		return -EINVAL;
+	return get_position(out, n) ?: splice_from_pipe(in, out, n, nonblock);
 }
 
 SYSCALL_DEFINE6(splice, int, in_fd, s64 __user *, in_pos, int, out_fd, s64 __user *, out_pos,
 		size_t, n, unsigned int, flags)
 {
-	struct position in = { .file = fd_get(in_fd), .user = in_pos };
-	struct position out = { .file = fd_get(out_fd), .user = out_pos };
-	ssize_t ret = -EBADF;
+	if (!n)
+		return 0;
+	if (flags & ~SPLICE_F_ALL)
+		return -EINVAL;
+	return move_between(in_fd, in_pos, out_fd, out_pos, n, flags & SPLICE_F_NONBLOCK,
+			    move_by_splice);
+}
 
-	if (in.file && out.file)
-		ret = flags & ~SPLICE_F_ALL ? -EINVAL :
-					      splice_files(&in, &out, n, flags & SPLICE_F_NONBLOCK);
-	if (in.file)
-		file_put(in.file);
-	if (out.file)
-		file_put(out.file);
-	return ret;
+static ssize_t move_by_tee(struct position *in, struct position *out, size_t n, bool nonblock)
+{
+	if (!may_move(in, out))
+		return -EBADF;
+	if (!file_is_pipe(in->file) || !file_is_pipe(out->file))
+		return -EINVAL;
+	return pipe_move(in->file, out->file, n, true, nonblock);
 }
 
 SYSCALL_DEFINE4(tee, int, in_fd, int, out_fd, size_t, n, unsigned int, flags)
 {
-	struct file *in, *out;
-	ssize_t ret = -EBADF;
-
 	if (flags & ~SPLICE_F_ALL)
 		return -EINVAL;
 	if (!n)
 		return 0;
-	in = fd_get(in_fd);
-	out = fd_get(out_fd);
-	if (in && out && file_may_read(in) && file_may_write(out)) {
-		if (!file_is_pipe(in) || !file_is_pipe(out))
-			ret = -EINVAL;
-		else
-			ret = pipe_move(in, out, min(n, MAX_RW_BYTES), true,
-					flags & SPLICE_F_NONBLOCK);
-	}
-	if (in)
-		file_put(in);
-	if (out)
-		file_put(out);
-	return ret;
+	return move_between(in_fd, NULL, out_fd, NULL, n, flags & SPLICE_F_NONBLOCK, move_by_tee);
 }

@@ -88,9 +88,9 @@ static const struct device devices[] = {
 	{ MAKE_DEVICE(1, 9), "urandom", 0666, false, &random_ops },
 };
 
-bool file_discards_writes(const struct file *file)
+bool file_is_full_device(const struct file *file)
 {
-	return file->ops && file->ops->write == null_write;
+	return file->ops == &full_ops;
 }
 
 bool file_is_zero_device(const struct file *file)

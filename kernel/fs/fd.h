@@ -73,11 +73,14 @@ static inline void file_count_io(bool write, ssize_t done)
  * Accepts some of n bytes. Returns their number or a negative errno.
  */
 typedef ssize_t (*pipe_put_fn)(void *data, const void *bytes, size_t n);
-/* Waits for room for n bytes. Returns 0, also if there are no readers. */
-int pipe_wait_for_room(struct file *file, size_t n, bool nonblock);
-/* Writes n bytes, at most a page. Waits for room whatever the flags say, until it is killed. */
+/* Waits for room for n bytes. Returns the room, at least n, or a negative errno. */
+ssize_t pipe_wait_for_room(struct file *file, size_t n, bool nonblock);
+/* Writes n bytes, at once. Waits for room whatever the flags say, until it is killed. */
 ssize_t pipe_put(struct file *file, const void *buf, size_t n);
-/* Waits for bytes, shows up to n of them to put(), and takes those that it accepts. */
+/*
+ * Waits for bytes, shows up to n of them to put(), and takes those that it accepts. put() may wait:
+ * no lock is held, but nobody else can read meanwhile.
+ */
 ssize_t pipe_drain(struct file *file, size_t n, bool nonblock, pipe_put_fn put, void *data);
 /* Moves bytes to another pipe; keeps: copies them. */
 ssize_t pipe_move(struct file *in, struct file *out, size_t n, bool keeps, bool nonblock);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Treats the buffers of a call as one sequence of bytes. Copies are split at page boundaries of
- * user memory, so that if one fails, the number of bytes done is the same as in Linux.
+ * Treats the buffers of a call, or one of the kernel, as one sequence of bytes. Copies are split at
+ * page boundaries of user memory, so that if one fails, the number of bytes done is the same as in
+ * Linux.
  */
 
 #include "iov.h"
@@ -9,6 +10,7 @@
 #include <lego/errno.h>
 #include <lego/page.h>
 #include <lego/slab.h>
+#include <lego/string.h>
 #include <lego/uaccess.h>
 
 #define IOV_MAX 1024
@@ -64,11 +66,23 @@ static void advance(struct iov_iter *iter, size_t n)
 	iter->left -= n;
 }
 
+static void *next_in_kernel(struct iov_iter *iter, size_t n)
+{
+	char *at = iter->kernel;
+
+	advance(iter, n);
+	return at;
+}
+
 size_t iov_copy_from(void *dst, struct iov_iter *iter, size_t n)
 {
 	size_t done = 0;
 
 	n = min(n, iter->left);
+	if (unlikely(!iter->iov)) {
+		memcpy(dst, next_in_kernel(iter, n), n);
+		return n;
+	}
 	while (done < n) {
 		char __user *addr;
 		size_t piece = next_piece(iter, n - done, &addr);
@@ -86,6 +100,10 @@ size_t iov_copy_to(struct iov_iter *iter, const void *src, size_t n)
 	size_t done = 0;
 
 	n = min(n, iter->left);
+	if (unlikely(!iter->iov)) {
+		memcpy(next_in_kernel(iter, n), src, n);
+		return n;
+	}
 	while (done < n) {
 		char __user *addr;
 		size_t piece = next_piece(iter, n - done, &addr);
@@ -103,6 +121,10 @@ size_t iov_clear(struct iov_iter *iter, size_t n)
 	size_t done = 0;
 
 	n = min(n, iter->left);
+	if (unlikely(!iter->iov)) {
+		memset(next_in_kernel(iter, n), 0, n);
+		return n;
+	}
 	while (done < n) {
 		char __user *addr;
 		size_t piece = next_piece(iter, n - done, &addr);
@@ -146,6 +168,8 @@ int iov_make_writable(const struct iov_iter *iter, size_t n)
 {
 	const struct iovec *iov = iter->iov;
 
+	if (unlikely(!iov))
+		return 0;
 	n = min(n, iter->left);
 	if (likely(n && n <= iov->len - iter->offset))
 		return user_make_writable((char __user *)iov->base + iter->offset, n);

@@ -14,11 +14,18 @@ struct iovec {
 /* Linux's limit for one call: whole pages below 2 GiB. */
 #define MAX_RW_BYTES 0x7ffff000UL
 
-/* The remaining part of a transfer: `left` bytes, from offset in *iov on. */
+/*
+ * The remaining part of a transfer: `left` bytes, from offset in *iov on; or, if iov is NULL, at an
+ * address that is not in user memory.
+ */
 struct iov_iter {
 	const struct iovec *iov;
-	size_t offset;
-	size_t left; /* at most MAX_RW_BYTES */
+	union {
+		size_t offset;
+		char *kernel;
+	};
+	size_t left;   /* at most MAX_RW_BYTES */
+	bool nonblock; /* with iov NULL: a read of a stream socket does not wait */
 };
 
 /* Copies and checks a vector; kfree() it. ERR_PTR on failure. */

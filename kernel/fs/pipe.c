@@ -41,7 +41,7 @@ static void drop_page(struct pipe *pipe, u64 at)
 void pipe_take_out(struct pipe *pipe, void *buf, size_t n)
 {
 	ASSERT_HELD(&pipe->lock);
-	DEBUG_ASSERT(n <= pipe_bytes(pipe) && pipe_bytes(pipe) <= PIPE_BYTES);
+	DEBUG_ASSERT(n <= pipe_used(pipe) && pipe_used(pipe) <= PIPE_BYTES);
 	while (n) {
 		size_t piece = pipe_piece_bytes(pipe->head, n);
 		char *src = page_address(*pipe_page_at(pipe, pipe->head));
@@ -53,7 +53,7 @@ void pipe_take_out(struct pipe *pipe, void *buf, size_t n)
 		n -= piece;
 		WRITE_ONCE(pipe->head, pipe->head + piece);
 		/* In a full pipe the newest bytes may share the page of the oldest. */
-		if (pipe->head % PAGE_SIZE == 0 && pipe_bytes(pipe) <= PIPE_BYTES - PAGE_SIZE)
+		if (pipe->head % PAGE_SIZE == 0 && pipe_used(pipe) <= PIPE_BYTES - PAGE_SIZE)
 			drop_page(pipe, pipe->head - 1);
 	}
 }
@@ -70,12 +70,16 @@ static void align_empty(struct pipe *pipe)
 	WRITE_ONCE(pipe->tail, start);
 }
 
-bool pipe_put_in(struct pipe *pipe, const void *buf, size_t n, struct page *whole)
+/*
+ * Adds all n bytes, for which there is room, or, without memory, none. whole is a page with exactly
+ * these bytes, or NULL. Locked.
+ */
+static bool put_in(struct pipe *pipe, const void *buf, size_t n, struct page *whole)
 {
 	u64 tail;
 
 	ASSERT_HELD(&pipe->lock);
-	DEBUG_ASSERT(pipe_bytes(pipe) + n <= PIPE_BYTES);
+	DEBUG_ASSERT(pipe_used(pipe) + n <= PIPE_BYTES);
 	if (whole)
 		align_empty(pipe);
 	tail = pipe->tail;
@@ -158,15 +162,15 @@ static ssize_t pipe_read(struct file *file, void *buf, size_t n, u64 pos)
 		 * Read before the bytes, because the last writer's bytes come before it closes its
 		 * end.
 		 */
-		bool at_end = !READ_ONCE(pipe->nr_writers);
+		bool at_end = pipe_is_at_end(pipe);
 
 		ret = (ssize_t)try_read(pipe, buf, n);
 		if (ret || at_end)
 			break;
 		ret = -EAGAIN;
 		if (!(READ_ONCE(file->flags) & O_NONBLOCK))
-			ret = wait_event_exclusive(
-				&pipe->read_wait, pipe_bytes(pipe) || !READ_ONCE(pipe->nr_writers));
+			ret = wait_event_exclusive(&pipe->read_wait,
+						   pipe_bytes(pipe) || pipe_is_at_end(pipe));
 	}
 	wake_up_next(&pipe->read_wait, pipe_bytes(pipe));
 	return ret;
@@ -181,7 +185,7 @@ ssize_t pipe_try_write(struct pipe *pipe, const void *buf, size_t n, struct page
 		ret = -EPIPE;
 	else if (pipe_room(pipe) < n)
 		ret = -EAGAIN;
-	else if (!pipe_put_in(pipe, buf, n, whole))
+	else if (!put_in(pipe, buf, n, whole))
 		ret = -ENOMEM;
 	mutex_unlock(&pipe->lock);
 	return ret;
@@ -260,7 +264,7 @@ static u32 pipe_poll(struct file *file, struct poll_table *table)
 		/* A FIFO that nobody has opened for writing yet is not at its end. */
 		if (!READ_ONCE(pipe->nr_writers) && READ_ONCE(pipe->nr_writers_ever) != file->pos)
 			events |= POLLHUP;
-		if (pipe_bytes(pipe))
+		if (pipe_used(pipe))
 			events |= POLLIN | POLLRDNORM;
 	}
 	if (file_may_write(file)) {
@@ -282,7 +286,7 @@ static long pipe_ioctl(struct file *file, unsigned int command, unsigned long ar
 	if (command != FIONREAD)
 		return -ENOTTY;
 	mutex_lock(&pipe->lock);
-	nr = pipe_bytes(pipe);
+	nr = pipe_used(pipe);
 	mutex_unlock(&pipe->lock);
 	return put_user(nr, (int __user *)arg);
 }

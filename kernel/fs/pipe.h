@@ -16,6 +16,7 @@ struct pipe {
 	struct mutex lock;		   /* guards the rest; no user memory is touched under it */
 	u64 head, tail;			   /* bytes read and written so far */
 	struct page *pages[PIPE_NR_PAGES]; /* of byte i: i / PAGE_SIZE % PIPE_NR_PAGES */
+	bool claimed;			   /* by pipe_drain(): nobody else may read */
 	unsigned int nr_readers, nr_writers;
 	unsigned int nr_readers_ever, nr_writers_ever; /* for open() of a FIFO */
 	struct wait_queue read_wait;		       /* bytes came, or the last writer went */
@@ -39,25 +40,32 @@ static inline size_t pipe_piece_bytes(u64 at, size_t n)
 	return min(n, PAGE_SIZE - (size_t)(at % PAGE_SIZE));
 }
 
-/* Returns how many bytes are in a pipe; any context. */
-static inline size_t pipe_bytes(const struct pipe *pipe)
+/* Returns how many bytes are in a pipe, claimed or not; any context. */
+static inline size_t pipe_used(const struct pipe *pipe)
 {
 	return READ_ONCE(pipe->tail) - READ_ONCE(pipe->head);
+}
+
+/* Returns how many bytes may be read now; any context. */
+static inline size_t pipe_bytes(const struct pipe *pipe)
+{
+	return READ_ONCE(pipe->claimed) ? 0 : pipe_used(pipe);
+}
+
+/* Returns true if there will be no more bytes to read; any context. */
+static inline bool pipe_is_at_end(const struct pipe *pipe)
+{
+	return !READ_ONCE(pipe->nr_writers) && !READ_ONCE(pipe->claimed);
 }
 
 /* Returns how many more there may be; any context. */
 static inline size_t pipe_room(const struct pipe *pipe)
 {
-	return PIPE_BYTES - pipe_bytes(pipe);
+	return PIPE_BYTES - pipe_used(pipe);
 }
 
 /* Takes n bytes out, which there are, and copies them to buf unless it is NULL. Locked. */
 void pipe_take_out(struct pipe *pipe, void *buf, size_t n);
-/*
- * Adds all n bytes, for which there is room, or, without memory, none. whole is a page with exactly
- * these bytes, or NULL. Locked.
- */
-bool pipe_put_in(struct pipe *pipe, const void *buf, size_t n, struct page *whole);
 /* Writes n bytes. Returns n, or a negative errno: -EAGAIN if there is no room. */
 ssize_t pipe_try_write(struct pipe *pipe, const void *buf, size_t n, struct page *whole);
 /* Called when bytes have come, after an unlock of the mutex: pairs with prepare_wait(). */

@@ -3,13 +3,15 @@
  * Splices pipes: moves their bytes to and from other files, or from one pipe to another, without a
  * copy in user memory. Waits are those of the ends' reads and writes, except that one who waits for
  * bytes to splice may find that a reader has taken them.
+ *
+ * The other file may wait, so its bytes are claimed: the pipe's lock is not held while they are
+ * written. What the other file does not accept stays in the pipe.
  */
 
 #include "pipe.h"
 
 #include "fd.h"
 
-#include <lego/assert.h>
 #include <lego/errno.h>
 #include <lego/mm.h>
 #include <lego/sched.h>
@@ -19,24 +21,37 @@ static int wait_for_bytes(struct file *file, bool nonblock)
 {
 	struct pipe *pipe = pipe_of(file);
 
-	if (pipe_bytes(pipe) || !READ_ONCE(pipe->nr_writers))
+	if (pipe_bytes(pipe) || pipe_is_at_end(pipe))
 		return 0;
 	if (nonblock || READ_ONCE(file->flags) & O_NONBLOCK)
 		return -EAGAIN;
-	return wait_event_interruptible(&pipe->read_wait,
-					pipe_bytes(pipe) || !READ_ONCE(pipe->nr_writers));
+	return wait_event_interruptible(&pipe->read_wait, pipe_bytes(pipe) || pipe_is_at_end(pipe));
 }
 
-int pipe_wait_for_room(struct file *file, size_t n, bool nonblock)
+static bool has_room(const struct pipe *pipe, size_t n)
+{
+	return pipe_room(pipe) >= n || !READ_ONCE(pipe->nr_readers);
+}
+
+static int broken_pipe(void)
+{
+	signal_send_self(SIGPIPE);
+	return -EPIPE;
+}
+
+ssize_t pipe_wait_for_room(struct file *file, size_t n, bool nonblock)
 {
 	struct pipe *pipe = pipe_of(file);
+	int error = 0;
 
-	if (pipe_room(pipe) >= n || !READ_ONCE(pipe->nr_readers))
-		return 0;
-	if (nonblock || READ_ONCE(file->flags) & O_NONBLOCK)
-		return -EAGAIN;
-	return wait_event_interruptible(&pipe->write_wait,
-					pipe_room(pipe) >= n || !READ_ONCE(pipe->nr_readers));
+	if (!has_room(pipe, n)) {
+		if (nonblock || READ_ONCE(file->flags) & O_NONBLOCK)
+			return -EAGAIN;
+		error = wait_event_interruptible(&pipe->write_wait, has_room(pipe, n));
+	}
+	if (!error && !READ_ONCE(pipe->nr_readers))
+		error = broken_pipe();
+	return error ? error : (ssize_t)max(pipe_room(pipe), n);
 }
 
 ssize_t pipe_put(struct file *file, const void *buf, size_t n)
@@ -46,29 +61,54 @@ ssize_t pipe_put(struct file *file, const void *buf, size_t n)
 
 	while ((ret = pipe_try_write(pipe, buf, n, NULL)) == -EAGAIN ||
 	       (ret == -ENOMEM && oom_wait())) {
-		int error = wait_event_killable(
-			&pipe->write_wait, pipe_room(pipe) >= n || !READ_ONCE(pipe->nr_readers));
+		int error = wait_event_killable(&pipe->write_wait, has_room(pipe, n));
+
 		if (error)
 			return error;
 	}
 	if (ret > 0)
 		pipe_wake_readers(pipe);
-	if (ret == -EPIPE)
-		signal_send_self(SIGPIPE);
-	return ret;
+	return ret == -EPIPE ? broken_pipe() : ret;
+}
+
+/* Claims the bytes, if there are any that nobody else has claimed. */
+static bool claim_bytes(struct pipe *pipe)
+{
+	bool done;
+
+	mutex_lock(&pipe->lock);
+	done = pipe_bytes(pipe);
+	if (done)
+		WRITE_ONCE(pipe->claimed, true);
+	mutex_unlock(&pipe->lock);
+	return done;
+}
+
+/* Takes n bytes out, and lets others read again. */
+static void release_bytes(struct pipe *pipe, size_t n)
+{
+	mutex_lock(&pipe->lock);
+	WRITE_ONCE(pipe->claimed, false);
+	pipe_take_out(pipe, NULL, n);
+	mutex_unlock(&pipe->lock);
+	if (n)
+		wake_up(&pipe->write_wait);
+	if (pipe_bytes(pipe) || pipe_is_at_end(pipe))
+		wake_up_all(&pipe->read_wait);
 }
 
 /*
- * Shows the oldest n bytes to put(), and takes as many as it has accepted. Returns their number, or
- * the error of put().
+ * Shows the oldest n bytes to put(), which may wait, and takes as many as it has accepted, unless
+ * keeps is set. Returns their number, or the error of put(); 0: there are no bytes to claim.
  */
-static ssize_t take_bytes(struct pipe *pipe, size_t n, bool keeps, pipe_put_fn put, void *data)
+static ssize_t drain_now(struct pipe *pipe, size_t n, bool keeps, pipe_put_fn put, void *data)
 {
 	size_t total = 0, piece = 0;
 	ssize_t done = 0;
 
-	ASSERT_HELD(&pipe->lock);
-	for (n = min(n, pipe_bytes(pipe)); total < n && done == (ssize_t)piece;) {
+	if (!claim_bytes(pipe))
+		return 0;
+	for (n = min(n, pipe_used(pipe)); total < n && done == (ssize_t)piece;) {
 		u64 at = pipe->head + total;
 
 		piece = pipe_piece_bytes(at, n - total);
@@ -77,8 +117,7 @@ static ssize_t take_bytes(struct pipe *pipe, size_t n, bool keeps, pipe_put_fn p
 		if (done > 0)
 			total += done;
 	}
-	if (!keeps)
-		pipe_take_out(pipe, NULL, total);
+	release_bytes(pipe, keeps ? 0 : total);
 	return total ? (ssize_t)total : done;
 }
 
@@ -86,60 +125,34 @@ ssize_t pipe_drain(struct file *file, size_t n, bool nonblock, pipe_put_fn put, 
 {
 	struct pipe *pipe = pipe_of(file);
 	ssize_t done;
-	int error;
 
 	do {
-		error = wait_for_bytes(file, nonblock);
-		if (error)
-			return error;
-		mutex_lock(&pipe->lock);
-		done = take_bytes(pipe, n, false, put, data);
-		mutex_unlock(&pipe->lock);
+		done = wait_for_bytes(file, nonblock) ?: drain_now(pipe, n, false, put, data);
 		/* Another reader may have taken the bytes. */
-	} while (!done && n && READ_ONCE(pipe->nr_writers));
-	if (done > 0)
-		wake_up(&pipe->write_wait);
+	} while (!done && !pipe_is_at_end(pipe));
 	return done;
 }
 
 static ssize_t put_into_pipe(void *data, const void *bytes, size_t n)
 {
-	return pipe_put_in(data, bytes, n, NULL) ? (ssize_t)n : -ENOMEM;
-}
-
-static ssize_t try_move(struct pipe *in, struct pipe *out, size_t n, bool keeps)
-{
-	struct pipe *first = in < out ? in : out, *second = in < out ? out : in;
-	ssize_t done = -EPIPE;
-
-	mutex_lock(&first->lock);
-	mutex_lock_ordered(&second->lock);
-	if (out->nr_readers)
-		done = take_bytes(in, min(n, PIPE_BYTES - pipe_bytes(out)), keeps, put_into_pipe,
-				  out);
-	mutex_unlock(&second->lock);
-	mutex_unlock(&first->lock);
-	return done;
+	return pipe_try_write(data, bytes, min(n, pipe_room(data)), NULL) ?: -EAGAIN;
 }
 
 ssize_t pipe_move(struct file *in, struct file *out, size_t n, bool keeps, bool nonblock)
 {
+	struct pipe *from = pipe_of(in), *to = pipe_of(out);
 	ssize_t done;
-	int error;
 
-	if (pipe_of(in) == pipe_of(out))
+	if (from == to)
 		return -EINVAL;
 	do {
-		error = wait_for_bytes(in, nonblock) ?: pipe_wait_for_room(out, 1, nonblock);
-		if (error)
-			return error;
-		done = try_move(pipe_of(in), pipe_of(out), n, keeps);
-	} while (!done && n && (pipe_bytes(pipe_of(in)) || READ_ONCE(pipe_of(in)->nr_writers)));
-	if (done > 0 && !keeps)
-		wake_up(&pipe_of(in)->write_wait);
+		done = wait_for_bytes(in, nonblock) ?: pipe_wait_for_room(out, 1, nonblock);
+		if (done < 0)
+			return done;
+		done = drain_now(from, n, keeps, put_into_pipe, to);
+		/* Others may have taken the bytes or the room, or closed the reading end. */
+	} while (done == -EAGAIN || done == -EPIPE || (!done && !pipe_is_at_end(from)));
 	if (done > 0)
-		pipe_wake_readers(pipe_of(out));
-	if (done == -EPIPE)
-		signal_send_self(SIGPIPE);
+		pipe_wake_readers(to);
 	return done;
 }

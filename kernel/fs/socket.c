@@ -287,7 +287,6 @@ static u64 socket_held_bytes(const struct file *file)
 const struct file_ops socket_ops = {
 	.read_user = socket_read_user,
 	.write_user = socket_write_user,
-	.write = socket_file_write,
 	.ioctl = socket_file_ioctl,
 	.poll = socket_poll,
 	.release = socket_file_release,

@@ -186,7 +186,6 @@ ssize_t socket_receive(struct socket *socket, struct iov_iter *iter, struct anci
 /* file_ops */
 ssize_t socket_read_user(struct file *file, struct iov_iter *iter);
 ssize_t socket_write_user(struct file *file, struct iov_iter *iter);
-ssize_t socket_file_write(struct file *file, const void *buf, size_t n, u64 pos);
 long socket_file_ioctl(struct file *file, unsigned int command, unsigned long arg);
 
 /* socket_queue.c */

@@ -189,6 +189,8 @@ ssize_t socket_receive(struct socket *socket, struct iov_iter *iter, struct anci
 
 	if (socket->type != SOCK_STREAM)
 		return message_receive(socket, iter, ancillary, flags);
+	if (!iter->iov && iter->nonblock)
+		flags |= MSG_DONTWAIT;
 	if (buf_bytes > SMALL_BYTES)
 		buf = kmalloc(buf_bytes);
 	if (!buf)
@@ -238,24 +240,6 @@ ssize_t socket_read_user(struct file *file, struct iov_iter *iter)
 ssize_t socket_write_user(struct file *file, struct iov_iter *iter)
 {
 	return socket_send(file->private, iter, NULL, &(struct rights *){ NULL }, flags_of(file));
-}
-
-ssize_t socket_file_write(struct file *file, const void *buf, size_t n, u64 pos)
-{
-	struct socket *socket = file->private;
-	struct chunk *chunk = chunk_alloc(socket, n);
-	int error;
-
-	if (!chunk)
-		return -ENOMEM;
-	memcpy(chunk->data, buf, n);
-	error = send_any(socket, chunk, NULL, flags_of(file));
-	if (!error)
-		return n;
-	chunk_put(chunk);
-	if (error == -EPIPE && socket->type == SOCK_STREAM)
-		signal_send_self(SIGPIPE);
-	return error;
 }
 
 #define FIONREAD 0x541b

@@ -65,6 +65,7 @@ PROCESSES = [
     "signalfds",
     "signals",
     "sockets",
+    "splices",
     "timers",
     "tree",
     "waits",

@@ -177,6 +177,25 @@ def test_poll(terminal):
     ]
 
 
+def test_splice(terminal):
+    t = terminal("splices")
+    t.expect("typed: go")
+    t.send("one\r")
+    t.expect("one\none\nspliced 4, 4$")
+    t.send(f"two{CTRL_D}")
+    t.expect("twotwospliced 3, 3$")
+    t.send(CTRL_D)
+    text = t.finish()
+    assert answers(text, "spliced") == ["spliced 0:"]
+    assert answers(text, "offset") == ["offset -1: Invalid argument"]
+    assert answers(text, "in") == ["in -1: Resource temporarily unavailable"]
+    assert answers(text, "stopped") == [
+        "stopped -1: Resource temporarily unavailable",
+        "stopped -1: Interrupted system call",
+    ]
+    assert "abc\nleft 4, 4\n" in text
+
+
 def test_job_control(terminal):
     t = terminal("jobs", "/dev/ttyS0")
     t.expect("jobs: mine 1$")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Pipes: their ends, capacity, waiting and atomic writes; descriptors by dup and fcntl. poll and
- * select of pipes are in polls.c.
+ * select of pipes are in polls.c, splice in splices.c.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -401,81 +401,6 @@ static void test_sendfile(void)
 	close(fd);
 }
 
-/* Bytes go through a pipe from file to file. Those that a file does not accept stay in the pipe. */
-static void test_splice(void)
-{
-	int in = open(check_file_name(), O_CREAT | O_RDWR | O_TRUNC, 0600), ends[2], second[2];
-	int out = open("/tmp/splice", O_CREAT | O_RDWR | O_TRUNC, 0600), appends, null;
-	loff_t at = 100;
-
-	fill_pattern(block, CAPACITY, 6);
-	CHECK(write(in, block, 20000) == 20000 && lseek(in, 10, SEEK_SET) == 10);
-	make_pipe(ends, O_NONBLOCK);
-	CHECK(splice(ends[0], NULL, out, NULL, 10, 0) == -1 && errno == EAGAIN);
-	CHECK(splice(ends[0], NULL, out, NULL, 0, 0) == 0);
-	CHECK(splice(in, NULL, ends[1], NULL, 1000, 0) == 1000 && lseek(in, 0, SEEK_CUR) == 1010);
-	CHECK(splice(in, &at, ends[1], NULL, 2000, SPLICE_F_MOVE) == 2000 && at == 2100);
-	CHECK(lseek(in, 0, SEEK_CUR) == 1010);
-	at = 5;
-	CHECK(splice(ends[0], NULL, out, &at, 1500, 0) == 1500 && at == 1505);
-	CHECK(splice(ends[0], NULL, out, &at, 9000, 0) == 1500 && at == 3005);
-	CHECK(pread(out, other, CAPACITY, 5) == 3000);
-	CHECK(!memcmp(other, block + 10, 1000) && !memcmp(other + 1000, block + 100, 2000));
-	at = 20000;
-	CHECK(splice(in, &at, ends[1], NULL, 1, 0) == 0);
-
-	/* From pipe to pipe, and the same bytes again. */
-	make_pipe(second, O_NONBLOCK);
-	CHECK(tee(ends[0], second[1], 0, 0) == 0);
-	CHECK(write(ends[1], block, 300) == 300);
-	CHECK(tee(ends[0], second[1], 200, 0) == 200 && available(ends[0]) == 300);
-	CHECK(splice(ends[0], NULL, second[1], NULL, 50, 0) == 50 && available(ends[0]) == 250);
-	CHECK(read(second[0], other, CAPACITY) == 250);
-	CHECK(!memcmp(other, block, 200) && !memcmp(other + 200, block, 50));
-	CHECK(write(second[1], block, CAPACITY) == CAPACITY);
-	CHECK(tee(ends[0], second[1], 1, 0) == -1 && errno == EAGAIN);
-	CHECK(splice(ends[0], NULL, second[1], NULL, 1, 0) == -1 && errno == EAGAIN);
-	CHECK(splice(in, NULL, second[1], NULL, 1, 0) == -1 && errno == EAGAIN);
-	CHECK(lseek(in, 0, SEEK_CUR) == 1010 && available(ends[0]) == 250);
-
-	/* To a device without a position. */
-	null = open("/dev/null", O_WRONLY);
-	at = 5;
-	CHECK(splice(ends[0], NULL, null, NULL, 50, 0) == 50);
-	CHECK(splice(ends[0], NULL, null, &at, 50, 0) == 50 && at == 5);
-	CHECK(write(ends[1], block, 100) == 100 && available(ends[0]) == 250);
-	CHECK(!close(null));
-
-	/* What cannot be. */
-	appends = open("/tmp/splice", O_WRONLY | O_APPEND);
-	CHECK(splice(in, NULL, out, NULL, 1, 0) == -1 && errno == EINVAL);
-	CHECK(splice(ends[0], NULL, appends, NULL, 1, 0) == -1 && errno == EINVAL);
-	CHECK(splice(ends[0], &at, out, NULL, 1, 0) == -1 && errno == ESPIPE);
-	CHECK(splice(in, NULL, ends[1], &at, 1, 0) == -1 && errno == ESPIPE);
-	CHECK(splice(ends[1], NULL, out, NULL, 1, 0) == -1 && errno == EBADF);
-	CHECK(splice(in, NULL, ends[0], NULL, 1, 0) == -1 && errno == EBADF);
-	CHECK(splice(in, NULL, 99, NULL, 1, 0) == -1 && errno == EBADF);
-	CHECK(splice(in, NULL, ends[1], NULL, 1, 16) == -1 && errno == EINVAL);
-	CHECK(splice(ends[0], NULL, ends[1], NULL, 1, 0) == -1 && errno == EINVAL);
-	CHECK(tee(ends[0], ends[1], 1, 0) == -1 && errno == EINVAL);
-	CHECK(tee(in, ends[1], 1, 0) == -1 && errno == EINVAL);
-	CHECK(splice(in, (loff_t *)8, ends[1], NULL, 1, 0) == -1 && errno == EFAULT);
-	CHECK(splice(ends[0], NULL, out, NULL, 0, 0) == 0);
-
-	/* Without an end. */
-	CHECK(!close(ends[1]) && splice(ends[0], NULL, out, NULL, CAPACITY, 0) == 250);
-	CHECK(read(second[0], other, CAPACITY) == CAPACITY);
-	CHECK(splice(ends[0], NULL, out, NULL, 1, 0) == 0 && tee(ends[0], second[1], 1, 0) == 0);
-	CHECK(!close(second[0]));
-	signal(SIGPIPE, SIG_IGN);
-	CHECK(splice(in, NULL, second[1], NULL, 1, 0) == -1 && errno == EPIPE);
-	close(ends[0]);
-	close(second[1]);
-	close(appends);
-	close(out);
-	close(in);
-}
-
 /*
  * Each of several readers gets one byte, whether one write or several have brought them. Before
  * that, the first reader in the queue is killed.
@@ -506,11 +431,11 @@ static void test_many_readers(void)
 }
 
 static const struct test tests[] = {
-	TEST(ends),	    TEST(flags),    TEST(capacity),
-	TEST(pages),	    TEST(stream),   TEST(atomic),
-	TEST(broken),	    TEST(waiters),  TEST(close_while_reading),
-	TEST(dup),	    TEST(sendfile), TEST(splice),
-	TEST(many_readers), { 0 },
+	TEST(ends),   TEST(flags),    TEST(capacity),
+	TEST(pages),  TEST(stream),   TEST(atomic),
+	TEST(broken), TEST(waiters),  TEST(close_while_reading),
+	TEST(dup),    TEST(sendfile), TEST(many_readers),
+	{ 0 },
 };
 
 int main(int argc, char **argv)

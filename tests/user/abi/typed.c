@@ -52,6 +52,45 @@ static void lines(void)
 	}
 }
 
+static void wake(int sig)
+{
+}
+
+/* Moves what is typed through a pipe to the terminal, until the end of the file. */
+static void splices(void)
+{
+	struct sigaction action = { .sa_handler = wake };
+	int ends[2], left = -1;
+	ssize_t n, out;
+
+	if (pipe(ends) || sigaction(SIGALRM, &action, NULL))
+		die("pipe");
+	printf("typed: go\n");
+	while ((n = splice(0, NULL, ends[1], NULL, 4096, 0)) > 0) {
+		out = splice(ends[0], NULL, 1, NULL, 4096, 0);
+		printf("spliced %zd, %zd\n", n, out);
+	}
+	show("spliced", "", n);
+	show("offset", "", splice(0, &(loff_t){ 0 }, ends[1], NULL, 1, 0));
+	fcntl(0, F_SETFL, fcntl(0, F_GETFL) | O_NONBLOCK);
+	show("in", "", splice(0, NULL, ends[1], NULL, 1, 0));
+	/* What does not go out stays in the pipe. */
+	if (write(ends[1], "abc\n", 4) != 4 || tcflow(1, TCOOFF))
+		die("tcflow");
+	n = splice(ends[0], NULL, 1, NULL, 4096, 0);
+	tcflow(1, TCOON);
+	show("stopped", "", n);
+	fcntl(0, F_SETFL, fcntl(0, F_GETFL) & ~O_NONBLOCK);
+	tcflow(1, TCOOFF);
+	ualarm(20000, 20000);
+	n = splice(ends[0], NULL, 1, NULL, 4096, 0);
+	ualarm(0, 0);
+	tcflow(1, TCOON);
+	show("stopped", "", n);
+	ioctl(ends[0], FIONREAD, &left);
+	printf("left %d, %zd\n", left, splice(ends[0], NULL, 1, NULL, 4096, 0));
+}
+
 static void set_raw(int min, int time, struct termios *saved)
 {
 	struct termios termios;
@@ -318,9 +357,9 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } programs[] = {
-	{ "lines", lines },	      { "raw", raw },	  { "sum", sum },
-	{ "flood", flood },	      { "polls", polls }, { "jobs", jobs },
-	{ "interrupts", interrupts },
+	{ "lines", lines },	      { "raw", raw },	      { "sum", sum },
+	{ "flood", flood },	      { "polls", polls },     { "jobs", jobs },
+	{ "interrupts", interrupts }, { "splices", splices },
 };
 
 static void run(const char *name)
