@@ -87,6 +87,12 @@ static int set_position(const struct position *position, ssize_t done)
 	return 0;
 }
 
+/* Returns whether the file is a pipe with O_NONBLOCK, which stands for both files of a call. */
+static bool is_nonblock_pipe(const struct file *file)
+{
+	return file_is_pipe(file) && READ_ONCE(file->flags) & O_NONBLOCK;
+}
+
 /* Moves up to n bytes, and counts what it did. Returns their number or a negative errno. */
 typedef ssize_t (*move_fn)(struct position *in, struct position *out, size_t n, bool nonblock);
 
@@ -98,8 +104,10 @@ static ssize_t move_between(int in_fd, s64 __user *in_pos, int out_fd, s64 __use
 	ssize_t done = -EBADF;
 	int error = 0;
 
-	if (in.file && out.file)
+	if (in.file && out.file) {
+		nonblock |= is_nonblock_pipe(in.file) || is_nonblock_pipe(out.file);
 		done = move(&in, &out, n, nonblock);
+	}
 	if (done > 0)
 		error = set_position(&in, done) ?: set_position(&out, done);
 	if (in.file)
@@ -184,11 +192,11 @@ static ssize_t splice_to_pipe(struct position *in, struct position *out, size_t 
 	return done;
 }
 
-static ssize_t send_file(struct position *in, struct position *out, size_t n)
+static ssize_t send_file(struct position *in, struct position *out, size_t n, bool nonblock)
 {
 	n = min(n, MAX_RW_BYTES);
 	if (file_is_pipe(out->file))
-		return splice_to_pipe(in, out, n, false);
+		return splice_to_pipe(in, out, n, nonblock);
 	if (file_is_stream(in->file) || !is_source(in->file) || !is_target(out->file))
 		return -EINVAL;
 	return get_position(out, n) ?: copy_files(in, out, n);
@@ -205,7 +213,7 @@ static ssize_t move_by_sendfile(struct position *in, struct position *out, size_
 	done = get_position(in, n);
 	if (done)
 		return done;
-	done = send_file(in, out, n);
+	done = send_file(in, out, n, nonblock);
 	count_copy(done); /* as on Linux, even if it copies nothing */
 	return done;
 }

@@ -66,7 +66,7 @@ static inline void file_count_io(bool write, ssize_t done)
 }
 
 /*
- * pipe_splice.c: ends of pipes. nonblock: -EAGAIN instead of waiting, as with O_NONBLOCK. Errors of
+ * pipe_splice.c: ends of pipes. nonblock, not O_NONBLOCK: -EAGAIN instead of waiting. Errors of
  * signals are those of wait_event_interruptible(). A write to a pipe without readers sends SIGPIPE
  * and returns -EPIPE.
  *

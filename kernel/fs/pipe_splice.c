@@ -17,13 +17,11 @@
 #include <lego/sched.h>
 
 /* Waits until there are bytes. Returns 0, also if there will be none; or as the next function. */
-static int wait_for_bytes(struct file *file, bool nonblock)
+static int wait_for_bytes(struct pipe *pipe, bool nonblock)
 {
-	struct pipe *pipe = pipe_of(file);
-
 	if (pipe_bytes(pipe) || pipe_is_at_end(pipe))
 		return 0;
-	if (nonblock || READ_ONCE(file->flags) & O_NONBLOCK)
+	if (nonblock)
 		return -EAGAIN;
 	return wait_event_interruptible(&pipe->read_wait, pipe_bytes(pipe) || pipe_is_at_end(pipe));
 }
@@ -45,7 +43,7 @@ ssize_t pipe_wait_for_room(struct file *file, size_t n, bool nonblock)
 	int error = 0;
 
 	if (!has_room(pipe, n)) {
-		if (nonblock || READ_ONCE(file->flags) & O_NONBLOCK)
+		if (nonblock)
 			return -EAGAIN;
 		error = wait_event_interruptible(&pipe->write_wait, has_room(pipe, n));
 	}
@@ -127,7 +125,7 @@ ssize_t pipe_drain(struct file *file, size_t n, bool nonblock, pipe_put_fn put, 
 	ssize_t done;
 
 	do {
-		done = wait_for_bytes(file, nonblock) ?: drain_now(pipe, n, false, put, data);
+		done = wait_for_bytes(pipe, nonblock) ?: drain_now(pipe, n, false, put, data);
 		/* Another reader may have taken the bytes. */
 	} while (!done && !pipe_is_at_end(pipe));
 	return done;
@@ -146,7 +144,7 @@ ssize_t pipe_move(struct file *in, struct file *out, size_t n, bool keeps, bool 
 	if (from == to)
 		return -EINVAL;
 	do {
-		done = wait_for_bytes(in, nonblock) ?: pipe_wait_for_room(out, 1, nonblock);
+		done = wait_for_bytes(from, nonblock) ?: pipe_wait_for_room(out, 1, nonblock);
 		if (done < 0)
 			return done;
 		done = drain_now(from, n, keeps, put_into_pipe, to);

@@ -320,6 +320,31 @@ static void test_devices(void)
 	close(file);
 }
 
+/* O_NONBLOCK of one pipe is for both files of a call. */
+static void test_nonblock(void)
+{
+	int ends[2], second[2], pair[2];
+
+	make_pipe(ends, 0);
+	make_pipe(second, 0);
+	make_sockets(pair, SOCK_STREAM);
+	set_nonblock(second[1], 1);
+	FAILS(splice(ends[0], NULL, second[1], NULL, 1, 0), EAGAIN);
+	FAILS(tee(ends[0], second[1], 1, 0), EAGAIN);
+	FAILS(splice(pair[0], NULL, second[1], NULL, 1, 0), EAGAIN);
+	FAILS(sendfile(second[1], pair[0], NULL, 1), EAGAIN);
+	set_nonblock(ends[0], 1);
+	fill(second[1]);
+	fill(pair[0]);
+	CHECK(write(ends[1], "abc", 3) == 3);
+	FAILS(splice(ends[0], NULL, second[1], NULL, 1, 0), EAGAIN);
+	FAILS(tee(ends[0], second[1], 1, 0), EAGAIN);
+	BLOCKS(splice(ends[0], NULL, pair[0], NULL, 1, 0)); /* but a socket has its own */
+	close_both(ends);
+	close_both(second);
+	close_both(pair);
+}
+
 /* Offsets and lengths that are not in any file. */
 static void test_ranges(void)
 {
@@ -503,7 +528,8 @@ static void test_races(void)
 
 static const struct test tests[] = {
 	TEST(files),  TEST(amounts),	     TEST(sockets), TEST(messages), TEST(devices),
-	TEST(ranges), TEST(copy_file_range), TEST(claims),  TEST(races),    { 0 },
+	TEST(ranges), TEST(copy_file_range), TEST(claims),  TEST(races),    TEST(nonblock),
+	{ 0 },
 };
 
 int main(int argc, char **argv)
