@@ -167,16 +167,31 @@ static bool is_target(const struct file *file)
 	return is_source(file) && !(file->flags & O_APPEND) && !file_is_full_device(file);
 }
 
-/* Fills a pipe with what one read returns. */
-static ssize_t splice_to_pipe(struct position *in, struct position *out, size_t n, bool nonblock)
+/* What goes into a pipe: from a file or, if file is NULL, from user memory. */
+struct pipe_source {
+	struct file *file;
+	u64 pos;
+	struct iov_iter *iter;
+};
+
+static ssize_t read_source(const struct pipe_source *source, void *buf, size_t n, bool nonblock)
 {
-	ssize_t room = pipe_wait_for_room(out->file, min(n, (size_t)PAGE_SIZE), nonblock), done;
+	if (!source->file)
+		return iov_copy_from(buf, source->iter, n) ?: (ssize_t)-EFAULT;
+	if (!is_source(source->file))
+		return -EINVAL;
+	return read_in(source->file, buf, n, source->pos, nonblock);
+}
+
+/* Fills a pipe with what one read returns. */
+static ssize_t fill_pipe(struct file *out, const struct pipe_source *source, size_t n,
+			 bool nonblock)
+{
+	ssize_t room = pipe_wait_for_room(out, min(n, (size_t)PAGE_SIZE), nonblock), done;
 	void *buf;
 
 	if (room < 0)
 		return room;
-	if (!is_source(in->file))
-		return -EINVAL;
 	n = min(n, (size_t)room);
 	buf = kmalloc(n);
 	if (!buf) { /* memory may be fragmented */
@@ -185,11 +200,18 @@ static ssize_t splice_to_pipe(struct position *in, struct position *out, size_t 
 	}
 	if (!buf)
 		return -ENOMEM;
-	done = read_in(in->file, buf, n, in->pos, nonblock);
+	done = read_source(source, buf, n, nonblock);
 	if (done > 0)
-		done = pipe_put(out->file, buf, done);
+		done = pipe_put(out, buf, done);
 	kfree(buf);
 	return done;
+}
+
+static ssize_t splice_to_pipe(struct position *in, struct position *out, size_t n, bool nonblock)
+{
+	struct pipe_source source = { .file = in->file, .pos = in->pos };
+
+	return fill_pipe(out->file, &source, n, nonblock);
 }
 
 static ssize_t send_file(struct position *in, struct position *out, size_t n, bool nonblock)
@@ -324,4 +346,46 @@ SYSCALL_DEFINE4(tee, int, in_fd, int, out_fd, size_t, n, unsigned int, flags)
 	if (!n)
 		return 0;
 	return move_between(in_fd, NULL, out_fd, NULL, n, flags & SPLICE_F_NONBLOCK, move_by_tee);
+}
+
+static ssize_t put_into_user(void *iter, const void *bytes, size_t n)
+{
+	return iov_copy_to(iter, bytes, n) < n ? -EFAULT : (ssize_t)n;
+}
+
+static ssize_t move_user(struct file *file, struct iov_iter *iter, bool nonblock)
+{
+	if (!file_is_pipe(file))
+		return -EBADF;
+	if (file_may_write(file))
+		return fill_pipe(file, &(struct pipe_source){ .iter = iter }, iter->left, nonblock);
+	return pipe_drain(file, iter->left, nonblock, put_into_user, iter);
+}
+
+/* Copies, where Linux may let the pipe have the user's pages. */
+SYSCALL_DEFINE4(vmsplice, int, fd, const struct iovec __user *, user_iov, unsigned long, nr,
+		unsigned int, flags)
+{
+	struct file *file;
+	struct iovec *iov;
+	struct iov_iter iter;
+	ssize_t done = 0;
+
+	if (flags & ~SPLICE_F_ALL)
+		return -EINVAL;
+	file = fd_get(fd);
+	if (!file)
+		return -EBADF;
+	iov = iovec_from_user(user_iov, nr);
+	if (IS_ERR(iov)) {
+		done = PTR_ERR(iov);
+		goto out_put;
+	}
+	iov_iter_init(&iter, iov, nr);
+	if (iter.left)
+		done = move_user(file, &iter, flags & SPLICE_F_NONBLOCK);
+	kfree(iov);
+out_put:
+	file_put(file);
+	return done;
 }

@@ -90,7 +90,7 @@ NO_CROWD = {
     "it makes a file that nothing else uses yet": """
         pipe pipe2 socketpair memfd_create""",
     "it takes as long as the bytes that it moves": """
-        sendfile splice tee copy_file_range syslog""",
+        sendfile splice tee vmsplice copy_file_range syslog""",
     "it is for the whole system or process, and rare": """
         sync mount umount2 reboot mlockall munlockall membarrier""",
 }

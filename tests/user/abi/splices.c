@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Calls that move bytes inside the kernel, between pipes, files, sockets and devices: splice, tee,
- * sendfile and copy_file_range. typed.c has those from and to a terminal.
+ * vmsplice, sendfile and copy_file_range. typed.c has those from and to a terminal.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
 #include "run.h"
 
@@ -442,6 +443,43 @@ static void test_claims(void)
 	close_both(pair);
 }
 
+/* From and to user memory. O_NONBLOCK does not count. */
+static void test_vmsplice(void)
+{
+	struct iovec two[] = { { block, 100 }, { block + 200, 50 } }, none = { block, 0 };
+	struct iovec large = { block, sizeof(block) }, bad[] = { { other, 100 }, { (void *)8, 9 } };
+	struct iovec in = { other, sizeof(other) };
+	int ends[2], file = make_file(0);
+
+	make_pipe(ends, 0);
+	CHECK(vmsplice(ends[1], two, 2, SPLICE_F_GIFT) == 150 && available(ends[0]) == 150);
+	CHECK(vmsplice(ends[0], &in, 1, 0) == 150 && !memcmp(other, block, 100));
+	CHECK(!memcmp(other + 100, block + 200, 50));
+	CHECK(vmsplice(ends[1], &none, 1, 0) == 0 && vmsplice(ends[0], &none, 1, 0) == 0);
+	FAILS(vmsplice(ends[0], &in, 1, SPLICE_F_NONBLOCK), EAGAIN);
+	set_nonblock(ends[0], 1);
+	BLOCKS(vmsplice(ends[0], &in, 1, 0));
+	CHECK(vmsplice(ends[1], &large, 1, 0) == CAPACITY);
+	FAILS(vmsplice(ends[1], two, 2, SPLICE_F_NONBLOCK), EAGAIN);
+	set_nonblock(ends[1], 1);
+	BLOCKS(vmsplice(ends[1], two, 2, 0));
+	FAILS(vmsplice(ends[0], bad, 2, 0), EFAULT);
+	CHECK(available(ends[0]) == CAPACITY && vmsplice(ends[0], &in, 1, 0) == CAPACITY);
+	CHECK(!memcmp(other, block, CAPACITY));
+	CHECK(vmsplice(ends[1], bad, 2, 0) == 100 && read(ends[0], other, 200) == 100);
+	FAILS(vmsplice(ends[1], bad + 1, 1, 0), EFAULT);
+	FAILS(vmsplice(ends[1], two, 2, 16), EINVAL);
+	FAILS(vmsplice(99, two, 2, 0), EBADF);
+	FAILS(vmsplice(file, two, 2, 0), EBADF);
+	CHECK(vmsplice(file, two, 0, 0) == 0);
+	CHECK_ERROR(EFAULT, SYS_vmsplice, ends[1], 8, 1, 0);
+	CHECK_ERROR(EINVAL, SYS_vmsplice, ends[1], two, 1025, 0);
+	CHECK(!close(ends[0]));
+	BREAKS(vmsplice(ends[1], two, 2, 0));
+	close(ends[1]);
+	close(file);
+}
+
 #define TOTAL 1000000
 
 /* The bytes that a process has moved out of a pipe, and their sum. */
@@ -527,9 +565,9 @@ static void test_races(void)
 }
 
 static const struct test tests[] = {
-	TEST(files),  TEST(amounts),	     TEST(sockets), TEST(messages), TEST(devices),
-	TEST(ranges), TEST(copy_file_range), TEST(claims),  TEST(races),    TEST(nonblock),
-	{ 0 },
+	TEST(files),   TEST(amounts),  TEST(sockets),	      TEST(messages),
+	TEST(devices), TEST(ranges),   TEST(copy_file_range), TEST(claims),
+	TEST(races),   TEST(nonblock), TEST(vmsplice),	      { 0 },
 };
 
 int main(int argc, char **argv)
