@@ -66,6 +66,7 @@ struct file_ops {
 	bool stays_at_start; /* lseek() always goes to position 0: /dev/null, zero and full */
 	/* Reads and writes move whole records, so that none fits into 0 bytes: -EINVAL. */
 	bool has_records;
+	bool no_splice; /* splice() and sendfile() refuse the file, as Linux's */
 	/*
 	 * Returns roughly how much memory the file uses. Called with a spinlock held. NULL: none.
 	 */

@@ -156,9 +156,9 @@ static void count_copy(ssize_t done)
 /* Returns whether a file can be the source of a splice() to a pipe, and of sendfile(). */
 static bool is_source(const struct file *file)
 {
-	if (file_is_pipe(file))
-		return false;
-	return file->ops ? !file->ops->has_records : S_ISREG(file->inode->mode);
+	if (!file->ops)
+		return file_is_regular(file);
+	return !file_is_pipe(file) && !file->ops->has_records && !file->ops->no_splice;
 }
 
 /* Returns whether it can be the target of a splice() from a pipe, and of sendfile(). */

@@ -330,6 +330,16 @@ static const struct file_ops file_ops = {
 	.held_bytes = proc_held_bytes,
 };
 
+static const struct file_ops process_ops = {
+	.read = proc_read,
+	.write = proc_write,
+	.open = proc_open,
+	.truncate = proc_truncate,
+	.release = proc_release,
+	.no_splice = true,
+	.held_bytes = proc_held_bytes,
+};
+
 static const struct file_ops stream_ops = {
 	.read = stream_read,
 	.poll = stream_poll,
@@ -339,13 +349,20 @@ static const struct file_ops stream_ops = {
 	.held_bytes = proc_held_bytes,
 };
 
+static const struct file_ops *choose_ops(const struct proc_file *file)
+{
+	if (file->show_process || file->show_thread || file->write_process || file->write_thread)
+		return &process_ops;
+	return file->next ? &stream_ops : &file_ops;
+}
+
 struct inode *proc_create_file(struct inode *dir, const struct proc_file *file)
 {
 	struct inode *inode = tree_create(dir, file->name, S_IFREG | file->mode);
 
 	if (IS_ERR(inode))
 		return inode;
-	inode->file_ops = file->next ? &stream_ops : &file_ops;
+	inode->file_ops = choose_ops(file);
 	inode->private = (void *)file;
 	return inode;
 }

@@ -291,11 +291,12 @@ static void test_messages(void)
 	close_both(ends);
 }
 
-/* Devices have content without end, and no position. */
+/* Devices have content without end, and no position. Files of a process are refused. */
 static void test_devices(void)
 {
 	int zero = open("/dev/zero", O_RDWR), full = open("/dev/full", O_RDWR), ends[2];
 	int random = open("/dev/urandom", O_RDWR), file = make_file(0);
+	int cpus = open("/proc/cpuinfo", O_RDONLY), status = open("/proc/self/status", O_RDONLY);
 	loff_t at = 7;
 
 	make_pipe(ends, 0);
@@ -310,6 +311,9 @@ static void test_devices(void)
 	CHECK(splice(random, &at, ends[1], NULL, 10, 0) == 10 && at == 7);
 	CHECK(splice(ends[0], &at, random, NULL, 1, 0) == -1 && errno == ESPIPE);
 	FAILS(splice(ends[0], NULL, full, NULL, 1, 0), EINVAL);
+	CHECK(sendfile(file, cpus, NULL, 9) == 9 && lseek(cpus, 0, SEEK_CUR) == 9);
+	FAILS(sendfile(file, status, NULL, 1), EINVAL);
+	CHECK(!close(cpus) && !close(status));
 	FAILS(sendfile(full, zero, NULL, 1), EINVAL);
 	CHECK(splice(ends[0], NULL, random, NULL, 100, 0) == 10);
 	CHECK(!close(ends[0]));
