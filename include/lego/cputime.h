@@ -158,6 +158,28 @@ u64 cputime_own(const struct cputime *time);
 u64 task_own_cycles(struct task *task);
 
 /*
+ * Corrects sums that were read while CPUs changed them: one is negative if the clock of a CPU is
+ * ahead of ours, and all of them exceed the total if one owner's was read before a change of the
+ * owner and the other's after it. The first owners give up what is too much.
+ */
+void cputime_limit_sums(struct cputime *time, s64 total);
+
+/* Gives what the sums leave of a total to CPUTIME_SYSTEM. */
+static inline void cputime_add_rest(struct cputime *time, u64 total)
+{
+	u64 known = 0, signs = total;
+
+#pragma GCC unroll 8
+	for (u32 i = CPUTIME_SYSTEM + 1; i < NR_CPUTIMES; i++) {
+		known += time->cycles[i];
+		signs |= time->cycles[i];
+	}
+	time->cycles[CPUTIME_SYSTEM] = total - known;
+	if ((s64)signs < 0 || known > total)
+		cputime_limit_sums(time, (s64)total);
+}
+
+/*
  * Lets the system call that has just begun begin now, or one that does not come from user mode. The
  * thread does not leave this CPU before entry_cycles is read.
  */

@@ -275,42 +275,23 @@ static inline void add_cpu_times(struct profile_cpu_times *times, const struct c
 	times->irqs += from->cycles[CPUTIME_IRQ] + from->cycles[CPUTIME_NMI];
 }
 
-/*
- * Adds the times of a process whose threads have all ended, so that its account does not change any
- * more. Returns false if they have not, or if the clocks of CPUs differ.
- */
-static inline bool add_ended_cpu_times(const struct process *proc, struct profile_cpu_times *times)
-{
-	struct cputime time = proc->group.sums.time;
-	u64 total = proc->group.sums.exec_cycles, known = 0, signs = total;
-
-	if (!proc->group.has_begun || proc->group.cpus)
-		return false;
-#pragma GCC unroll 8
-	for (u32 i = CPUTIME_SYSTEM + 1; i < NR_CPUTIMES; i++) {
-		known += time.cycles[i];
-		signs |= time.cycles[i];
-	}
-	if ((s64)signs < 0 || known > total)
-		return false;
-	time.cycles[CPUTIME_SYSTEM] = total - known;
-	add_cpu_times(times, &time);
-	return true;
-}
-
 static inline void os_process_cpu_times(struct process *proc, struct profile_cpu_times *times)
 {
+	const struct group_account *group = &proc->group;
 	u64 events[NR_CPU_EVENTS];
 	struct cputime time;
 	unsigned long flags;
 
-	/* The last thread took the lock when it left, so it has seen the others' sums. */
-	if (!__atomic_load_n(&proc->nr_threads, __ATOMIC_ACQUIRE) &&
-	    add_ended_cpu_times(proc, times))
-		return;
-	flags = spin_lock_irqsave(&proc->lock);
-	time = process_cputime(proc, events);
-	spin_unlock_irqrestore(&proc->lock, flags);
+	/* All threads have ended. The last one took the lock when it left: it saw all sums. */
+	if (!__atomic_load_n(&proc->nr_threads, __ATOMIC_ACQUIRE) && group->has_begun &&
+	    !group->cpus) {
+		time = group->sums.time;
+		cputime_add_rest(&time, group->sums.exec_cycles);
+	} else {
+		flags = spin_lock_irqsave(&proc->lock);
+		time = process_cputime(proc, events);
+		spin_unlock_irqrestore(&proc->lock, flags);
+	}
 	add_cpu_times(times, &time);
 }
 #define os_process_cpu_times os_process_cpu_times

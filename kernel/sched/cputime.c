@@ -170,25 +170,6 @@ void cputime_switch(struct task *prev, struct task *next, u64 tsc, u64 now_cycle
 		sums[account->owner] -= now_cycles;
 }
 
-/* Copies the times of a thread, except what is left over. Returns their sum. */
-static u64 copy_known(const struct task *task, bool runs, u64 now, struct cputime *time)
-{
-	const struct cpu_account *account = &per_cpu(cpu_account, task->cpu);
-	u64 clock_cycles = now - READ_ONCE(account->sums.cycles[CPUTIME_NMI]), known = 0;
-
-#pragma GCC unroll 8
-	for (u32 i = CPUTIME_SYSTEM + 1; i < NR_CPUTIMES; i++) {
-		u64 cycles = task->cputime.cycles[i];
-
-		if (runs)
-			cycles += read_sum(account, i, clock_cycles);
-		/* The clock of the CPU that runs it may be ahead of ours. */
-		time->cycles[i] = (s64)cycles < 0 ? 0 : cycles;
-		known += time->cycles[i];
-	}
-	return known;
-}
-
 static u64 exec_cycles(const struct task *task, bool runs, u64 now)
 {
 	return task->sum_exec_cycles +
@@ -228,33 +209,21 @@ u64 task_exec_cycles(struct task *task)
 	return cycles;
 }
 
-/*
- * Takes cycles that were counted twice from the owners: the CPU that runs a thread has read its
- * clock for a change of the owner, and we have read one owner's sum before that change and the
- * other's after it.
- */
-static void take_back(struct cputime *time, u64 cycles)
+void cputime_limit_sums(struct cputime *time, s64 total)
 {
-	for (u32 i = CPUTIME_SYSTEM + 1; i < NR_CPUTIMES; i++) {
-		u64 part = min(cycles, time->cycles[i]);
+	u64 rest = max(total, 0);
 
-		time->cycles[i] -= part;
-		cycles -= part;
+	for (u32 i = NR_CPUTIMES - 1; i > CPUTIME_SYSTEM; i--) {
+		time->cycles[i] = min((u64)max((s64)time->cycles[i], 0), rest);
+		rest -= time->cycles[i];
 	}
-}
-
-/* Gives what no other owner has had of a time to CPUTIME_SYSTEM. */
-static void add_rest(struct cputime *time, u64 known, u64 total)
-{
-	time->cycles[CPUTIME_SYSTEM] = total - min(known, total);
-	if (known > total)
-		take_back(time, known - total);
+	time->cycles[CPUTIME_SYSTEM] = rest;
 }
 
 void cputime_of_group(struct group_account *group, struct cputime *time, u64 events[NR_CPU_EVENTS])
 {
 	unsigned long flags = spin_lock_irqsave(&group->lock);
-	u64 now = rdtsc(), total = group->sums.exec_cycles, known = 0;
+	u64 now = rdtsc(), total = group->sums.exec_cycles;
 
 	*time = group->sums.time;
 	memcpy(events, group->sums.events, sizeof(group->sums.events));
@@ -270,13 +239,7 @@ void cputime_of_group(struct group_account *group, struct cputime *time, u64 eve
 			events[i] += READ_ONCE(account->events[i]);
 	}
 	spin_unlock_irqrestore(&group->lock, flags);
-	/* The clock of a CPU may be ahead of ours. */
-#pragma GCC unroll 8
-	for (u32 i = CPUTIME_SYSTEM + 1; i < NR_CPUTIMES; i++) {
-		time->cycles[i] = (s64)time->cycles[i] < 0 ? 0 : time->cycles[i];
-		known += time->cycles[i];
-	}
-	add_rest(time, known, (s64)total < 0 ? 0 : total);
+	cputime_add_rest(time, total);
 }
 
 void cputime_of_task(struct task *task, struct cputime *time)
@@ -284,10 +247,17 @@ void cputime_of_task(struct task *task, struct cputime *time)
 	unsigned long flags = local_irq_save();
 	bool runs;
 	struct rq *rq = lock_task(task, &runs);
+	const struct cpu_account *account = &per_cpu(cpu_account, task->cpu);
 	u64 now = rdtsc(), total = exec_cycles(task, runs, now);
-	u64 known = copy_known(task, runs, now, time);
+	u64 clock_cycles = now - READ_ONCE(account->sums.cycles[CPUTIME_NMI]);
 
-	add_rest(time, known, total);
+#pragma GCC unroll 8
+	for (u32 i = CPUTIME_SYSTEM + 1; i < NR_CPUTIMES; i++) {
+		u64 cycles = runs ? read_sum(account, i, clock_cycles) : 0;
+
+		time->cycles[i] = task->cputime.cycles[i] + cycles;
+	}
+	cputime_add_rest(time, total);
 	unlock_task(rq);
 	local_irq_restore(flags);
 }

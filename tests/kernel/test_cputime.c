@@ -142,3 +142,18 @@ SELFTEST(cputime, parts_are_not_more_than_the_whole)
 	}
 }
 #endif
+
+/* Sums that were read while CPUs changed them: none stays negative, and they have the total. */
+SELFTEST(cputime, sums_are_limited_to_the_total)
+{
+	struct cputime time = { .cycles = { [CPUTIME_USER] = 50, [CPUTIME_IRQ] = 30 } };
+
+	cputime_add_rest(&time, 100);
+	EXPECT(time.cycles[CPUTIME_SYSTEM] == 20 && time.cycles[CPUTIME_USER] == 50);
+	time.cycles[CPUTIME_NMI] = (u64)-10;
+	cputime_add_rest(&time, 70);
+	EXPECT(time.cycles[CPUTIME_NMI] == 0 && time.cycles[CPUTIME_IRQ] == 30);
+	EXPECT(time.cycles[CPUTIME_USER] == 40 && time.cycles[CPUTIME_SYSTEM] == 0);
+	cputime_add_rest(&time, (u64)-10);
+	EXPECT(time.cycles[CPUTIME_USER] == 0 && time.cycles[CPUTIME_IRQ] == 0);
+}
