@@ -10,10 +10,4 @@
  */
 u64 mul_div_u64(u64 a, u64 b, u64 c);
 
-/* Returns a * b >> shift with a 128-bit product; shift < 64. */
-static inline u64 mul_shift_u64(u64 a, u64 b, unsigned int shift)
-{
-	return (u64)(((unsigned __int128)a * b) >> shift);
-}
-
 #endif

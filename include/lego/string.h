@@ -16,7 +16,6 @@ int strcmp(const char *a, const char *b);
 int strncmp(const char *a, const char *b, size_t n);
 char *strchr(const char *s, int c);
 char *strrchr(const char *s, int c);
-char *strstr(const char *haystack, const char *needle);
 
 /*
  * Copies a string, truncated if necessary, always with a NUL. Returns its length, or -E2BIG if

@@ -186,18 +186,6 @@ char *strrchr(const char *s, int c)
 	}
 }
 
-char *strstr(const char *haystack, const char *needle)
-{
-	size_t n = strlen(needle);
-
-	for (;; haystack++) {
-		if (!strncmp(haystack, needle, n))
-			return (char *)haystack;
-		if (!*haystack)
-			return NULL;
-	}
-}
-
 ssize_t strscpy(char *dst, const char *src, size_t size)
 {
 	size_t n;

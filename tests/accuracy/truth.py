@@ -102,10 +102,6 @@ class Interrupts:
     nr: int = 0
     nr_instructions: int = 0
 
-    @property
-    def mean(self) -> float:
-        return self.nr_instructions / self.nr
-
 
 @dataclass
 class Cpu:

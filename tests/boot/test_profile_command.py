@@ -170,7 +170,7 @@ def folded(text: str):
     return Counter({key: nr for key, nr in found.items() if is_work(key[0])})
 
 
-def stacks_of_lines(text: str, marked: bool = False):
+def stacks_of_lines(text: str):
     """Returns the default output as folded lines, and the counts in the order of the output."""
     found: Counter[tuple[str, ...]] = Counter()
     counts, frames = [], []

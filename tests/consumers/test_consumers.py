@@ -172,7 +172,7 @@ def test_systemtap_text(write, nr_stored):
     assert all(frame.fullmatch(line) for line in lines if not line.strip().isdigit())
 
 
-def test_by_image(lego, write, perf, nr_stored):
+def test_by_image(lego, write, perf):
     """The samples of each file are those that perf counts for it."""
     text = legoprof("report", lego, "--by", "image", "--format", "json")
     found = {row["image"]: row["samples"] for row in map(json.loads, text.splitlines())}
@@ -185,7 +185,7 @@ def test_by_image(lego, write, perf, nr_stored):
     assert "/bin/wordcount" in found
 
 
-def test_hotspot(write, lego, tmp_path):
+def test_hotspot(lego, tmp_path):
     """
     hotspot's parser reads each stack, and names functions of kernel and program, as the page says:
     without other options. It takes no name from the kernel of this machine.
@@ -272,7 +272,7 @@ def test_perf_data_convert(write, perf, lego, tmp_path):
     assert len(lines) == len(rows) and all("cpu-clock: " in line for line in lines)
 
 
-def test_lost_samples(lego, write, perf, tmp_path):
+def test_lost_samples(lego, perf, tmp_path):
     """perf, pprof, callgrind_annotate and flamegraph.pl say how many samples were lost."""
     found = export.load(lego)
     row = found.rows("source.json")[0]

@@ -275,7 +275,7 @@ def test_perf_sched_times_as_the_waits_table(session, perf):
     assert sum(sums[tid]["wait"] for tid in writers) > 1_000_000
 
 
-def test_perf_lock_contention_as_waits_by_lock(session, perf):
+def test_perf_lock_contention_as_waits_by_lock(session):
     """
     A contention has several waits if other threads took the lock first. It is longer than its waits
     by the code that runs between them, less than a microsecond for each.

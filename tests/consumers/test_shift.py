@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from conftest import HZ, KERNEL, legoprof, run, symbols
+from conftest import KERNEL, legoprof, run, symbols
 from profiles import export, merge
 from profiles.symbols import Symbols
 
 FROM, TO = "memcpy", "memset"
 LONGER = 50  # all samples are multiplied by this, so that 2 % cannot be chance
-PERIOD_NS = 1_000_000_000 // HZ
 
 
 def move(found: export.Export, nr: int) -> None:

@@ -79,7 +79,6 @@ SELFTEST(lib, strings)
 	EXPECT(!strncmp("abcx", "abcy", 3) && strncmp("abcx", "abcy", 4) < 0);
 	EXPECT(strchr("abc", 'c') && !strchr("abc", 'x') && *strchr("abc", 0) == 0);
 	EXPECT(!strcmp(strrchr("a/b/c", '/'), "/c"));
-	EXPECT(!strcmp(strstr("haystack", "st"), "stack") && !strstr("abc", "abd"));
 	EXPECT(memcmp("aaaaaaaaaab", "aaaaaaaaaac", 11) < 0);
 }
 
@@ -175,7 +174,6 @@ SELFTEST(lib, mul_div)
 	EXPECT_EQ(mul_div_u64(~0ULL, 2, 1), ~0ULL); /* saturated */
 	EXPECT_EQ(mul_div_u64(1ULL << 63, 6, 4), 3ULL << 62);
 	EXPECT_EQ(mul_div_u64(0, ~0ULL, 5), 0);
-	EXPECT_EQ(mul_shift_u64(~0ULL, 1ULL << 63, 63), ~0ULL);
 }
 
 SELFTEST(lib, parse_u64)

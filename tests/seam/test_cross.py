@@ -85,7 +85,7 @@ def test_orders_stores(arch, tmp_path):
     assert re.search(rf"{fence}.*\n(.*\n)*.*{fence}", code), code
 
 
-def test_32_bits_are_refused(tmp_path):
+def test_32_bits_are_refused():
     """The first error, and the only one that kernel/profile/ writes itself, says so."""
     command = test_seam.flags("gcc", "points")
     done = subprocess.run(

@@ -20,7 +20,6 @@
 #define strncmp	  lego_strncmp
 #define strchr	  lego_strchr
 #define strrchr	  lego_strrchr
-#define strstr	  lego_strstr
 #define vsnprintf lego_vsnprintf
 #define snprintf  lego_snprintf
 #define scnprintf lego_scnprintf

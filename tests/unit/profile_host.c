@@ -89,10 +89,7 @@ static struct host_file {
 	const void *arg;
 	int (*write)(const char *text);
 } host_files[32];
-static struct {
-	int (*show)(os_text_t *text, struct process *proc);
-	int (*write)(const char *text, struct process *proc);
-} process_file;
+static int (*process_file_write)(const char *text, struct process *proc);
 static struct host_worker *host_woken;
 
 /* One object for each section, so that the sections exist in every test. */
@@ -542,23 +539,13 @@ int os_add_process_file(const char *name, const char *accepts,
 	if (!accepts)
 		return 0;
 	assert_string_equal(name, "strace");
-	process_file.show = show;
-	process_file.write = write;
+	process_file_write = write;
 	return 0;
-}
-
-const char *host_process_file_read(struct process *proc)
-{
-	static os_text_t text;
-
-	memset(&text, 0, sizeof(text));
-	assert_int_equal(process_file.show(&text, proc), 0);
-	return text.buf;
 }
 
 int host_process_file_write(struct process *proc, const char *text)
 {
-	return process_file.write(text, proc);
+	return process_file_write(text, proc);
 }
 
 static const struct host_file *find_file(const char *path)

@@ -156,12 +156,12 @@ def test_links_in_the_folder(copy, tmp_path):
         [(0, 10**11, 1)],
     ],
 )
-def test_pages_that_cannot_be(copy, tmp_path, runs):
+def test_pages_that_cannot_be(copy, runs):
     copied, problems = copy(ram_of(entry("/x", 2 * PAGE, *runs)))
     assert not copied and len(problems) == 1 and problems[0].startswith("/x: ")
 
 
-def test_no_more_bytes_than_memory(copy, tmp_path):
+def test_no_more_bytes_than_memory(copy):
     """The same pages in many files fill no disk, nor do holes beyond a limit."""
     text = b"".join(entry(f"/{nr}", 3 * PAGE, (0, 5, 2), (2, 9, 1)) for nr in range(100))
     copied, problems = copy(ram_of(text))

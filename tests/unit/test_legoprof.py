@@ -465,7 +465,7 @@ def test_memory_has_a_hole():
     assert guest_memory.file_offset(1024 * mib, 4096 * mib) == 1024 * mib
 
 
-def test_header_is_that_of_the_kernel(tmp_path):
+def test_header_is_that_of_the_kernel():
     """Version and size agree with struct profile_export."""
     header = SCRIPTS.parent / "kernel/profile/include/profile/abi.h"
     source = header.read_text()

@@ -54,9 +54,9 @@ def image(path: Path, number: int = 1) -> dict:
     return row | {"build_id": found.build_id}
 
 
-def area(number: int, image: int, start: int, offset: int, parent: int = 0, size: int = 4096):
+def area(number: int, image: int, start: int, offset: int, parent: int = 0):
     row = {"code_map": number, "parent": parent, "image": image}
-    ends = {"start": start, "end": start + size, "offset": offset}
+    ends = {"start": start, "end": start + 4096, "offset": offset}
     return row | {key: f"{value:#018x}" for key, value in ends.items()}
 
 
@@ -241,7 +241,7 @@ def test_split_debug_file(build, tmp_path, capsys, flags):
         assert run(capsys, *argv) == (0, "x;first 7\n", "")
 
 
-def test_notes_of_others_are_no_build_id(build, tmp_path):
+def test_notes_of_others_are_no_build_id(build):
     """A note of another owner may have the same type, as systemtap's have."""
     note = '.pushsection .note.example,"",@note; .balign 4; .long 8, 4, 3; .asciz "example"; '
     note += ".long 0x12345678; .popsection"

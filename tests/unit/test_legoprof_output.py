@@ -181,7 +181,7 @@ def test_systemtap_names():
     assert found == {r"a \x3a b", "b", "operator+", r"a\x5cx3ab", "vector<a>"}
 
 
-def test_flame_graph_shows_names(tmp_path, capsys, monkeypatch):
+def test_flame_graph_shows_names(tmp_path, monkeypatch):
     """flamegraph.pl gets names without what it would replace; the picture has them as they are."""
     script = tmp_path / "flamegraph.pl"
     script.write_text("my @a = @ARGV; print \"$a[1]\\n\"; print <STDIN>;")

@@ -65,8 +65,7 @@ int host_set_param(const char *name, const char *value);
 const char *host_file_read(const char *path);
 int host_file_write(const char *path, const char *text);
 
-/* The same for the file of os_add_process_file(). */
-const char *host_process_file_read(struct process *proc);
+/* Writes to the file of os_add_process_file(). */
 int host_process_file_write(struct process *proc, const char *text);
 
 /* Finds a file of /sys/kernel/tracing; fails without one. */

@@ -10,8 +10,6 @@
 #include "../trace/tasks.h"
 #include "../trace/trace.h"
 
-#define NO_FIELD 0xffff
-
 /* The events that make records, and the fields that a record needs. */
 struct source {
 	const char *system, *name;
