@@ -46,6 +46,34 @@ def symbols() -> list[str]:
     return ["--kernel", str(KERNEL), "--program", str(PROGRAM)]
 
 
+def script_image(directory: Path, script: str, *packages: str) -> Path:
+    """Makes an initramfs with Debian's packages that runs a script in busybox's shell."""
+    path, image = directory / "script", directory / "image.cpio"
+    path.write_text(script)
+    command = [ROOT / "scripts/mkinitramfs", "-o", image, f"--cache={BUILD / 'packages'}"]
+    command += ["--busybox", *(f"--debian={name}" for name in packages), ROOT / "scripts/shell"]
+    directories = "dev", "home/user:1000", "host", "proc", "root", "tmp"
+    run(*command, f"/command={path}", *(f"--dir=/{name}" for name in directories))
+    return image
+
+
+def run_sections(
+    directory: Path, script: str, *packages: str, kernel: Path = KERNEL, smp: int = 1
+) -> dict[str, str]:
+    """
+    Runs a script whose parts begin with `section NAME`. Returns the output of each part, without
+    the kernel's messages but those about filters.
+    """
+    image = script_image(directory, 'section() { echo "== $1"; }\n' + script, *packages)
+    append = "profile.on_exit=none loglevel=4"
+    result = qemu.run(qemu.Options(kernel, image, append=append, icount=True, mem="1G", smp=smp))
+    assert result.ok, result.tail()
+    log = result.log.replace("\r", "")
+    text = re.sub(r"^\[ *\d+\.\d+\] (?!event filter).*\n", "", log, flags=re.M)
+    parts = re.split(r"^== (\w+)\n", text, flags=re.M)
+    return dict(zip(parts[1::2], parts[2::2]))
+
+
 @pytest.fixture(scope="session")
 def lego(tmp_path_factory) -> Path:
     """Returns the export of a run of the demo with -icount."""

@@ -7,16 +7,13 @@ the guest.
 from __future__ import annotations
 
 import re
-import subprocess
 
 import pytest
 
-import qemu
-from conftest import BUILD, KERNEL, ROOT
+from conftest import run_sections
 
 PACKAGES = ("procps", "linux-perf", "util-linux", "coreutils")
 SCRIPT = """\
-section() { echo "== $1"; }
 section vmstat; vmstat 1 2
 section sums; vmstat -s
 section slabtop; slabtop -o -s o 2>&1
@@ -36,21 +33,7 @@ section end
 @pytest.fixture(scope="module")
 def sections(tmp_path_factory) -> dict[str, str]:
     """Returns the output of each part of the script."""
-    directory = tmp_path_factory.mktemp("machine")
-    script, image = directory / "script", directory / "image.cpio"
-    script.write_text(SCRIPT)
-    command = [ROOT / "scripts/mkinitramfs", "-o", image, f"--cache={BUILD / 'packages'}"]
-    command += ["--busybox", *(f"--debian={name}" for name in PACKAGES), ROOT / "scripts/shell"]
-    command += [f"/command={script}"]
-    command += [f"--dir=/{name}" for name in ("dev", "home/user:1000", "proc", "root", "tmp")]
-    subprocess.run([str(word) for word in command], check=True)
-    append = "profile.on_exit=none loglevel=4"
-    options = qemu.Options(KERNEL, image, append=append, icount=True, mem="1G", smp=2)
-    result = qemu.run(options)
-    assert result.ok, result.tail()
-    log = re.sub(r"^\[ *\d+\.\d+\] .*\n", "", result.log.replace("\r", ""), flags=re.M)
-    parts = re.split(r"^== (\w+)\n", log, flags=re.M)
-    return dict(zip(parts[1::2], parts[2::2]))
+    return run_sections(tmp_path_factory.mktemp("machine"), SCRIPT, *PACKAGES, smp=2)
 
 
 def test_vmstat(sections):

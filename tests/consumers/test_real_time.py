@@ -4,18 +4,15 @@
 from __future__ import annotations
 
 import re
-import subprocess
 
 import pytest
 
-import qemu
-from conftest import BUILD, ROOT
+from conftest import BUILD, run_sections
 
 KERNEL = BUILD / "variants/functions/vmlinux"  # made by `make functions-kernel`
 T = "/sys/kernel/tracing"
 
 SCRIPT = f"""\
-section() {{ echo "== $1"; }}
 section two; cyclictest -q -l 200 -p 80 -t 2 -i 1000 -d 0 2>&1; echo "status $?"
 section histogram; cyclictest -q -m -S -p 90 -l 100 -i 2000 -h 50000 2>&1; echo "status $?"
 section events; echo 1 >{T}/events/sched/enable; cyclictest -q -p 70 -l 20 -i 1000 2>&1
@@ -34,20 +31,8 @@ section end
 def sections(request, tmp_path_factory) -> dict[str, str]:
     """Returns the output of each part of the script."""
     directory = tmp_path_factory.mktemp("real-time")
-    script, image = directory / "script", directory / "image.cpio"
-    script.write_text(SCRIPT)
-    command = [ROOT / "scripts/mkinitramfs", "-o", image, f"--cache={BUILD / 'packages'}"]
-    command += ["--busybox", "--debian=rt-tests", ROOT / "scripts/shell", f"/command={script}"]
-    command += [f"--dir=/{name}" for name in ("dev", "home/user:1000", "proc", "root", "tmp")]
-    subprocess.run([str(word) for word in command], check=True)
-    append = "profile.on_exit=none loglevel=4"
-    files = {"kernel": KERNEL, "initrd": image}
-    options = qemu.Options(**files, smp=request.param, append=append, icount=True, mem="1G")
-    result = qemu.run(options)
-    assert result.ok, result.tail()
-    log = re.sub(r"^\[ *\d+\.\d+\] .*\n", "", result.log.replace("\r", ""), flags=re.M)
-    parts = re.split(r"^== (\w+)\n", log, flags=re.M)
-    return {"cpus": str(request.param), **dict(zip(parts[1::2], parts[2::2]))}
+    found = run_sections(directory, SCRIPT, "rt-tests", kernel=KERNEL, smp=request.param)
+    return {"cpus": str(request.param), **found}
 
 
 THREAD = re.compile(r"T: *\d+ \( *\d+\) P: *(\d+) I:(\d+) C: *(\d+) Min: *(\d+) .* Max: *(\d+)")

@@ -7,13 +7,11 @@ the kernel's own files show, and only of the threads, functions and values that 
 from __future__ import annotations
 
 import re
-import subprocess
 from collections import Counter
 
 import pytest
 
-import qemu
-from conftest import BUILD, ROOT
+from conftest import BUILD, run_sections
 
 KERNEL = BUILD / "variants/functions/vmlinux"  # made by `make functions-kernel`
 T = "/sys/kernel/tracing"
@@ -22,7 +20,6 @@ T = "/sys/kernel/tracing"
 # recorder to write what is left, but does not wait for it: only what half fills the buffer comes
 # for certain.
 SCRIPT = f"""\
-section() {{ echo "== $1"; }}
 quiet() {{ "$@" >/tmp/log 2>&1 || cat /tmp/log; grep '^libtracecmd:' /tmp/log; }}
 busybox sh -c 'while :; do busybox true; done' &
 loop=$!
@@ -86,21 +83,7 @@ section end
 def sections(tmp_path_factory) -> dict[str, str]:
     """Returns the output of each part of the script."""
     directory = tmp_path_factory.mktemp("trace-cmd")
-    script, image = directory / "script", directory / "image.cpio"
-    script.write_text(SCRIPT)
-    command = [ROOT / "scripts/mkinitramfs", "-o", image, f"--cache={BUILD / 'packages'}"]
-    command += ["--busybox", "--debian=trace-cmd", "--debian=linux-perf", ROOT / "scripts/shell"]
-    command += [f"/command={script}"]
-    command += [f"--dir=/{name}" for name in ("dev", "home/user:1000", "proc", "root", "tmp")]
-    subprocess.run([str(word) for word in command], check=True)
-    append = "profile.on_exit=none loglevel=4"
-    options = qemu.Options(kernel=KERNEL, initrd=image, append=append, icount=True, mem="1G")
-    result = qemu.run(options)
-    assert result.ok, result.tail()
-    log = result.log.replace("\r", "")
-    text = re.sub(r"^\[ *\d+\.\d+\] (?!event filter).*\n", "", log, flags=re.M)
-    parts = re.split(r"^== (\w+)\n", text, flags=re.M)
-    return dict(zip(parts[1::2], parts[2::2]))
+    return run_sections(directory, SCRIPT, "trace-cmd", "linux-perf", kernel=KERNEL)
 
 
 def lines(text: str) -> list[str]:

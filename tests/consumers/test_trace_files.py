@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import qemu
-from conftest import BUILD, ROOT
+from conftest import BUILD, script_image
 from test_events import check_kernelshark
 
 KERNEL = BUILD / "variants/functions/vmlinux"  # made by `make functions-kernel`
@@ -56,15 +56,10 @@ def event_lines(path: Path) -> list[str]:
 def folder(tmp_path_factory) -> Path:
     """Returns where the files are. During the run, the copied one is read there."""
     directory = tmp_path_factory.mktemp("trace-files")
-    script, image, out = directory / "script", directory / "image.cpio", directory / "out"
-    script.write_text(SCRIPT)
-    command = [ROOT / "scripts/mkinitramfs", "-o", image, f"--cache={BUILD / 'packages'}"]
-    command += ["--busybox", "--debian=trace-cmd", ROOT / "scripts/shell", f"/command={script}"]
-    command += [f"--dir=/{name}" for name in ("dev", "host", "proc", "root", "tmp")]
-    subprocess.run([str(word) for word in command], check=True)
+    out = directory / "out"
     options = qemu.Options(
         kernel=KERNEL,
-        initrd=image,
+        initrd=script_image(directory, SCRIPT, "trace-cmd"),
         append="profile.on_exit=none loglevel=4 stdin=/dev/ttyS0",
         icount=True,
         mem="1G",
