@@ -17,7 +17,6 @@
 #include <lego/futex.h>
 #include <lego/page.h>
 #include <lego/params.h>
-#include <lego/printk.h>
 #include <lego/profile.h>
 #include <lego/sched.h>
 #include <lego/selftest.h>

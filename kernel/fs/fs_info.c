@@ -6,7 +6,6 @@
 #include "mount.h"
 
 #include <lego/assert.h>
-#include <lego/errno.h>
 #include <lego/sched.h>
 #include <lego/slab.h>
 #include <lego/syscall.h>

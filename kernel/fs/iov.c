@@ -8,7 +8,6 @@
 #include "iov.h"
 
 #include <lego/errno.h>
-#include <lego/page.h>
 #include <lego/slab.h>
 #include <lego/string.h>
 #include <lego/uaccess.h>

@@ -10,7 +10,6 @@
 #include <lego/assert.h>
 #include <lego/bug.h>
 #include <lego/errno.h>
-#include <lego/printk.h>
 #include <lego/sched.h>
 #include <lego/slab.h>
 #include <lego/string.h>

@@ -5,7 +5,6 @@
 #include "socket.h"
 
 #include <lego/errno.h>
-#include <lego/slab.h>
 #include <lego/string.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>

@@ -20,7 +20,6 @@
 #include <lego/assert.h>
 #include <lego/mutex.h>
 #include <lego/page.h>
-#include <lego/printk.h>
 #include <lego/process.h>
 #include <lego/time.h>
 

@@ -12,7 +12,6 @@
 #include "internal.h"
 
 #include <asm/pgtable.h>
-#include <lego/assert.h>
 #include <lego/fs.h>
 #include <lego/page.h>
 #include <lego/process.h>

@@ -13,7 +13,6 @@
 #include <lego/assert.h>
 #include <lego/errno.h>
 #include <lego/fs.h>
-#include <lego/printk.h>
 #include <lego/process.h>
 #include <lego/slab.h>
 #include <lego/string.h>

@@ -12,7 +12,6 @@
 #include <lego/assert.h>
 #include <lego/bug.h>
 #include <lego/errno.h>
-#include <lego/exec.h>
 #include <lego/fs.h>
 #include <lego/printk.h>
 #include <lego/slab.h>

@@ -22,7 +22,6 @@
 #include <lego/atomic.h>
 #include <lego/errno.h>
 #include <lego/sched.h>
-#include <lego/time.h>
 #include <lego/uaccess.h>
 
 struct pi_waiter {

@@ -9,7 +9,6 @@
 
 #include "process.h"
 #include <lego/errno.h>
-#include <lego/string.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
 

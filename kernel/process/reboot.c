@@ -7,7 +7,6 @@
 #include <lego/process.h>
 
 #include "process.h"
-#include <asm/setup.h>
 #include <lego/boot.h>
 #include <lego/errno.h>
 #include <lego/printk.h>

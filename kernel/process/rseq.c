@@ -10,8 +10,6 @@
 #include "process.h"
 #include <lego/assert.h>
 #include <lego/errno.h>
-#include <lego/printk.h>
-#include <lego/string.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
 

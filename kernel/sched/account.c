@@ -7,7 +7,6 @@
 
 #include <lego/account.h>
 
-#include <asm/tsc.h>
 #include <lego/assert.h>
 #include <lego/cputime.h>
 #include <lego/irq.h>

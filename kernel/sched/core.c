@@ -20,7 +20,6 @@
 #include <lego/irq.h>
 #include <lego/printk.h>
 #include <lego/slab.h>
-#include <lego/string.h>
 #include <lego/vmap.h>
 
 #define SLICE_NS (4 * NSEC_PER_MSEC)

@@ -11,7 +11,6 @@
 #include <lego/params.h>
 #include <lego/procfs.h>
 #include <lego/slab.h>
-#include <lego/string.h>
 
 static u64 leak_bytes;
 

@@ -4,8 +4,6 @@
 
 #include <asm/irqflags.h>
 #include <asm/processor.h>
-#include <asm/smp.h>
-#include <asm/tsc.h>
 #include <lego/sched.h>
 #include <lego/selftest.h>
 #include <lego/smp.h>

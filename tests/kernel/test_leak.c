@@ -9,7 +9,6 @@
 #include <lego/leak.h>
 #include <lego/page.h>
 #include <lego/sched.h>
-#include <lego/time.h>
 
 SELFTEST(leak, memory_is_counted)
 {

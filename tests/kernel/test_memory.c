@@ -7,7 +7,6 @@
 #include "../../kernel/profile/memory/kernel_frees.h"
 #include "../../kernel/profile/memory/memory.h"
 
-#include <asm/irqflags.h>
 #include <asm/processor.h>
 #include <lego/page.h>
 #include <lego/random.h>

@@ -14,7 +14,6 @@
 #include <lego/mm.h>
 #include <lego/page.h>
 #include <lego/sched.h>
-#include <lego/slab.h>
 #include <lego/smp.h>
 #include <lego/string.h>
 #include <lego/uaccess.h>

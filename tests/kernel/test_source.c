@@ -6,7 +6,6 @@
  */
 
 #include <asm/irqflags.h>
-#include <lego/errno.h>
 #include <lego/selftest.h>
 
 #include "busy.h"

@@ -11,7 +11,6 @@
 #include <asm/processor.h>
 #include <asm/uaccess.h>
 #include <lego/atomic.h>
-#include <lego/errno.h>
 #include <lego/irq.h>
 #include <lego/sched.h>
 #include <lego/smp.h>

@@ -6,7 +6,6 @@
 #include "test_mm.h"
 
 #include <asm/pgtable.h>
-#include <lego/errno.h>
 #include <lego/mm.h>
 #include <lego/page.h>
 #include <lego/profile.h>

@@ -10,7 +10,6 @@
 #include <asm/pgtable.h>
 #include <asm/setup.h>
 #include <asm/text_patch.h>
-#include <lego/printk.h>
 #include <lego/smp.h>
 
 #define TOP_LEVEL 4

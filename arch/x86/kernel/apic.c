@@ -19,7 +19,6 @@
 #include <lego/boot.h>
 #include <lego/bug.h>
 #include <lego/printk.h>
-#include <lego/smp.h>
 #include <lego/vmap.h>
 
 #define APIC_BASE_X2APIC BIT(10)

@@ -12,7 +12,6 @@
 #include <lego/percpu.h>
 #include <lego/printk.h>
 #include <lego/sched.h>
-#include <lego/smp.h>
 #include <lego/spinlock.h>
 
 #define MAX_STACK_SYMBOLS 16

@@ -10,7 +10,6 @@
 
 #include <asm/stacktrace.h>
 #include <asm/text_patch.h>
-#include <asm/traps.h>
 #include <lego/bug.h>
 #include <lego/errno.h>
 #include <lego/irq.h>
@@ -18,7 +17,6 @@
 #include <lego/sched.h>
 #include <lego/slab.h>
 #include <lego/smp.h>
-#include <lego/string.h>
 
 #define OPCODE_CALL 0xe8
 

@@ -4,7 +4,6 @@
 
 #include <asm/apic.h>
 #include <asm/traps.h>
-#include <asm/tsc.h>
 #include <asm/vectors.h>
 #include <lego/bug.h>
 #include <lego/printk.h>

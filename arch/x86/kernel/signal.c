@@ -13,7 +13,6 @@
 #include <lego/kernel.h>
 #include <lego/profile.h>
 #include <lego/sched.h>
-#include <lego/string.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
 

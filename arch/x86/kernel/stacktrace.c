@@ -20,7 +20,6 @@
 #include "stacktrace.h"
 
 #include <lego/bug.h>
-#include <lego/kallsyms.h>
 #include <lego/mm.h>
 
 #define OPCODE_PUSH_RBP 0x55

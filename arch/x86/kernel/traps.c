@@ -14,14 +14,12 @@
 #include <asm/tick.h>
 #include <asm/tsc.h>
 #include <asm/uaccess.h>
-#include <lego/atomic.h>
 #include <lego/bug.h>
 #include <lego/irq.h>
 #include <lego/printk.h>
 #include <lego/profile.h>
 #include <lego/sched.h>
 #include <lego/selftest.h>
-#include <lego/string.h>
 
 #define MAX_UNKNOWN_NMIS 10
 

@@ -16,7 +16,6 @@
 #include <asm/hpet.h>
 #include <asm/acpi.h>
 #include <asm/io.h>
-#include <asm/irqflags.h>
 #include <asm/processor.h>
 #include <asm/smp.h>
 #include <lego/boot.h>

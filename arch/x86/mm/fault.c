@@ -13,7 +13,6 @@
 #include <lego/errno.h>
 #include <lego/irq.h>
 #include <lego/mm.h>
-#include <lego/printk.h>
 #include <lego/profile.h>
 #include <lego/sched.h>
 

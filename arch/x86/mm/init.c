@@ -15,7 +15,6 @@
 #include <asm/smap.h>
 #include <asm/tlb.h>
 #include <lego/bug.h>
-#include <lego/printk.h>
 #include <lego/string.h>
 
 #define DIRECT_MAP_BYTES (64ULL << 40)

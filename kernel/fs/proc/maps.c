@@ -7,7 +7,6 @@
 
 #include <lego/errno.h>
 #include <lego/mm.h>
-#include <lego/printk.h>
 #include <lego/slab.h>
 #include <lego/string.h>
 

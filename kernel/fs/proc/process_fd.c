@@ -7,7 +7,6 @@
 #include "../fd.h"
 #include "internal.h"
 
-#include <lego/assert.h>
 #include <lego/errno.h>
 #include <lego/printk.h>
 #include <lego/slab.h>

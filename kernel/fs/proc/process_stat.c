@@ -7,7 +7,6 @@
 #include "internal.h"
 
 #include <lego/account.h>
-#include <lego/assert.h>
 #include <lego/errno.h>
 #include <lego/mm.h>
 #include <lego/string.h>

@@ -10,7 +10,6 @@
 
 #include <lego/printk.h>
 #include <lego/spinlock.h>
-#include <lego/string.h>
 #include <lego/time.h>
 
 #define MAX_SHOWN_BYTES	 80

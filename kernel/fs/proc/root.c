@@ -8,7 +8,6 @@
 #include <lego/errno.h>
 #include <lego/printk.h>
 #include <lego/slab.h>
-#include <lego/string.h>
 
 struct inode *proc_root;
 

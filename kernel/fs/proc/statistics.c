@@ -8,7 +8,6 @@
 #include <asm/acpi.h>
 #include <asm/traps.h>
 #include <asm/vectors.h>
-#include <lego/account.h>
 #include <lego/page.h>
 #include <lego/printk.h>
 #include <lego/slab.h>

@@ -10,7 +10,6 @@
 #include <lego/assert.h>
 #include <lego/boot.h>
 #include <lego/errno.h>
-#include <lego/irq.h>
 #include <lego/kallsyms.h>
 #include <lego/page.h>
 #include <lego/slab.h>
