@@ -32,6 +32,17 @@ INSTANT = "i"
 READ_BYTES = 1 << 20
 
 
+def pairs(trace: Trace) -> Iterator[tuple[Format, Format, str]]:
+    """Yields the events that begin and end something, and what their names begin with."""
+    by_name = {(one.system, one.name): one for one in trace.formats.values()}
+    for (system, name), first in by_name.items():
+        for begin, end in PAIRS:
+            stem = name.removesuffix(begin)
+            last = by_name.get((system, stem + end))
+            if name.endswith(begin) and last:
+                yield first, last, stem
+
+
 quoted = lru_cache(1 << 12)(json.dumps)  # a name
 
 
@@ -133,23 +144,13 @@ class Writer:
         self.lines = Lines()
         self.of_tasks: dict[int, Track] = {}
         self.tracks: dict[tuple[int, int], Track] = {}
-        self.begins, self.ends = self.pairs()
+        self.begins: dict[int, str] = {}  # the keys of the slices that events begin, by id
+        self.ends: dict[int, str] = {}
+        for first, last, stem in pairs(trace):
+            self.begins.setdefault(first.id, f"{first.system}:{stem}")
+            self.ends.setdefault(last.id, f"{first.system}:{stem}")
         self.began_on: dict[tuple[int, str], Track] = {}  # by CPU and key
         self.chains = trace.chains()
-
-    def pairs(self) -> tuple[dict[int, str], dict[int, str]]:
-        """Returns the keys of the slices that events begin or end, by id."""
-        ids = {(one.system, one.name): one.id for one in self.trace.formats.values()}
-        begins: dict[int, str] = {}
-        ends: dict[int, str] = {}
-        for (system, name), id in ids.items():
-            for begin, end in PAIRS:
-                other = ids.get((system, name.removesuffix(begin) + end))
-                if name.endswith(begin) and other is not None:
-                    key = f"{system}:{name.removesuffix(begin)}"
-                    begins.setdefault(id, key)
-                    ends.setdefault(other, key)
-        return begins, ends
 
     def track(self, pid: int, tid: int) -> Track:
         return self.tracks.setdefault((pid, tid), Track(pid, tid))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from profiles.chrome import PAIRS
+from profiles.chrome import pairs
 from profiles.events import IDLE, STACK, Event, Format, Trace
 from profiles.page_columns import Columns
 from profiles.page_data import NONE, Strings
@@ -112,7 +112,12 @@ class TimeLine:
         self.last_ns: dict[int, int] = {}  # the last event, by CPU
         self.lost: list[list[int]] = []  # CPU, since and until when, and how many events
         self.ended: set[int] = set()  # threads that will not run again
-        self.begins, self.ends = self.pairs()
+        self.begins: dict[int, str] = {}  # the keys of the pairs that events begin, by id
+        self.ends: dict[int, str] = {}
+        for first, last, stem in pairs(trace):
+            if first.name not in CALLS:
+                self.begins.setdefault(first.id, stem)
+                self.ends.setdefault(last.id, stem)
         self.handlers: dict[str, Callable[[Event, dict], None]] = {
             "sched_switch": self.switch,
             "sched_wakeup": self.wake,
@@ -120,20 +125,6 @@ class TimeLine:
             "sys_enter": self.enter,
             "sys_exit": self.leave,
         }
-
-    def pairs(self) -> tuple[dict[int, str], dict[int, str]]:
-        """Returns the keys of the pairs that events begin or end, by id."""
-        ids = {(one.system, one.name): one.id for one in self.trace.formats.values()}
-        begins: dict[int, str] = {}
-        ends: dict[int, str] = {}
-        for (system, name), id in ids.items():
-            for begin, end in PAIRS:
-                stem = name.removesuffix(begin)
-                other = ids.get((system, stem + end))
-                if name.endswith(begin) and other is not None and name not in CALLS:
-                    begins.setdefault(id, stem)
-                    ends.setdefault(other, stem)
-        return begins, ends
 
     def cpu(self, number: int) -> Track:
         return self.cpus.setdefault(number, Track())
