@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import json
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 
 import trace_export
 
@@ -32,11 +32,15 @@ def compact(row: object) -> str:
     return json.dumps(row, separators=(",", ":"))
 
 
-def seal(lines: Iterator[str], meta: dict = META) -> bytes:
-    """Returns a whole export with a right checksum."""
-    body = "".join(line + "\n" for line in [compact(meta), *lines]).encode()
-    end = f'{{"end":1,"bytes":{len(body)},"crc32":"{zlib.crc32(body):08x}","lost_lines":0}}\n'
-    return body + end.encode()
+def seal(
+    lines: Iterable[str | dict], meta: dict = META, lost: int = 0, run: dict | None = None
+) -> bytes:
+    """Returns a whole export with a right checksum. run: of the line that qemu-run adds."""
+    texts = (line if isinstance(line, str) else compact(line) for line in [meta, *lines])
+    body = "".join(text + "\n" for text in texts).encode()
+    crc = f"{zlib.crc32(body):08x}"
+    end = compact({"end": 1, "bytes": len(body), "crc32": crc, "lost_lines": lost})
+    return body + f"{end}\n".encode() + (compact({"run": run}) + "\n" if run else "").encode()
 
 
 def rows(nr_bytes: int, file: str, make: Callable[[int], object], before: list = ()) -> bytes:
@@ -210,7 +214,7 @@ def events(n: int, data: Callable[[int], bytes], text: str | None = None) -> byt
     lines = []
     for file, of_file in files.items():
         lines += [{"file": file}, {"table": ""}, *of_file]
-    return seal(map(compact, lines))
+    return seal(lines)
 
 
 def small_events(n: int) -> bytes:

@@ -3,18 +3,14 @@
 
 from __future__ import annotations
 
-import importlib
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
-sys.dont_write_bytecode = not sys.pycache_prefix
-params = importlib.import_module("params")
+import params
 
+ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("arch", "include", "kernel", "scripts", "tests")
 PAGES = sorted([*ROOT.glob("*.md"), *(p for top in FOLDERS for p in ROOT.glob(f"{top}/**/*.md"))])
 LINK = re.compile(r"\[[^]\n]*(?:\n[^]\n]*)?\]\(([^)\s]+)\)")

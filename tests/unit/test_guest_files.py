@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import random
 import struct
-import sys
 import time
 import zlib
 from pathlib import Path
@@ -15,10 +13,9 @@ from typing import Iterator
 
 import pytest
 
+import guest_files
+
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
-sys.dont_write_bytecode = not sys.pycache_prefix
-guest_files = importlib.import_module("guest_files")
 
 PAGE = 4096
 NR_PAGES = 64

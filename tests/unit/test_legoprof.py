@@ -3,34 +3,20 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import sys
-import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
-sys.path.insert(0, str(SCRIPTS))
-sys.dont_write_bytecode = not sys.pycache_prefix
-profile_export = importlib.import_module("profiles.export")
-guest_memory = importlib.import_module("guest_memory")
-legoprof = importlib.import_module("legoprof")
+import guest_memory
+import legoprof
+from legoprof_shapes import META, seal
+from profiles import export as profile_export
 
-META = {
-    "export": 1,
-    "number": 1,
-    "why": "power off",
-    "compiler": "gcc 12",
-    "build_id": "ab",
-    "clock": "instructions",
-    "tsc_hz": 1000000000,
-    "cpus": 1,
-    "end_ns": 5,
-}
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 RUN = {"qemu": ["QEMU 7.2"], "icount": True}
 READ = {"syscall": "sys_read", "calls": 40000, "errors": 0, "cpu_ns": 40000 * 750}
 OPEN = {"syscall": "sys_openat", "calls": 3, "errors": 1, "cpu_ns": 4000}
@@ -50,13 +36,10 @@ SAMPLE = {
 
 
 def text(calls=(READ, OPEN), meta=META, run=RUN, samples=(SAMPLE,), lost=0) -> bytes:
-    lines = [meta, {"file": "strace.json"}, {"table": "Kernel strace"}, *calls]
+    lines = [{"file": "strace.json"}, {"table": "Kernel strace"}, *calls]
     lines += [{"note": "Calls of: all"}]
     lines += [{"file": "samples.json"}, {"table": "Samples"}, *samples]
-    body = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
-    crc = f"{zlib.crc32(body):08x}"
-    end = f'{{"end":1,"bytes":{len(body)},"crc32":"{crc}","lost_lines":{lost}}}\n'
-    return body + end.encode() + json.dumps({"run": run}).encode() + b"\n"
+    return seal(lines, meta, lost, run)
 
 
 @pytest.fixture
@@ -212,11 +195,7 @@ def with_heatmap(samples: dict[str, int]) -> bytes:
 
 def with_table(file: str, rows: list[dict], meta=META | {"clock": "TSC"}, run=None) -> bytes:
     """Returns an export with one table, by default of a run without -icount."""
-    lines = [meta, {"file": file}, {"table": file}, *rows]
-    body = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
-    end = {"end": 1, "bytes": len(body), "crc32": f"{zlib.crc32(body):08x}", "lost_lines": 0}
-    host = json.dumps({"run": run}).encode() + b"\n" if run else b""
-    return body + json.dumps(end, separators=(",", ":")).encode() + b"\n" + host
+    return seal([{"file": file}, {"table": file}, *rows], meta, run=run)
 
 
 def test_samples_that_moved(write, capsys):
@@ -498,12 +477,8 @@ def test_chains_that_were_given_up(write, capsys, tmp_path, name):
     bare = SAMPLE | {"class": "user", "kernel": [], "user": [], "syscall": None, "pid": 0}
     body = text(samples=(SAMPLE, bare | {"tid": 0, "truncated": "to make room"}))
     rate = {"cpu": 0, "hz": 1000, "expected": 14, "taken": 14, "lost": 0}
-    lines = body.decode().splitlines()[:-2]
-    lines += [json.dumps(line) for line in ({"file": "source.json"}, {"table": "Sources"}, rate)]
-    whole = "".join(line + "\n" for line in lines).encode()
-    crc = f"{zlib.crc32(whole):08x}"
-    end = f'{{"end":1,"bytes":{len(whole)},"crc32":"{crc}","lost_lines":0}}\n'
-    path = write(whole + end.encode() + json.dumps({"run": RUN}).encode() + b"\n")
+    lines = [*body.decode().splitlines()[1:-2], {"file": "source.json"}, {"table": "Sources"}, rate]
+    path = write(seal(lines, run=RUN))
     target = [] if name == "report" else ["-o", str(tmp_path / "out")]
     status, _, err = run(capsys, name, path, *target)
     assert status == 0 and "damaged" not in err

@@ -5,15 +5,12 @@ from __future__ import annotations
 
 import json
 import random
-import sys
 import zlib
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
-from profiles import console  # noqa: E402
-from profiles.export import ExportError, load  # noqa: E402
+from profiles import console
+from profiles.export import ExportError, load
 
 MARK = "0123456789abcdef"
 HEAD = [f"[    0.100000] profile: lines of exports begin with export-{MARK}"]

@@ -15,21 +15,17 @@ from trace_export import EXIT, MS, TASKS, Kind, Ring
 events, print_format = legoprof.profiles.events, legoprof.profiles.print_format
 
 LOST = [
-    "legoprof: {}: CPU 0: 7 events were lost, 10 are there",
-    "legoprof: {}: CPU 1: 5 events were lost, 8 are there",
+    "CPU 0: 7 events were lost, 10 are there",
+    "CPU 1: 5 events were lost, 8 are there",
 ]
 
 
 @pytest.fixture
-def convert(tmp_path, capsysbinary):
+def convert(run_legoprof):
     """Returns a function that runs legoprof on rows of files, for (status, output, stderr)."""
 
     def run(files: dict, command: str, *options: str, meta: dict = META) -> tuple[int, bytes, str]:
-        path, output = tmp_path / "run.lego", tmp_path / "out"
-        path.write_bytes(whole(meta, files))
-        status = legoprof.main([command, str(path), "-o", str(output), *options])
-        err = capsysbinary.readouterr().err.decode()
-        return status, output.read_bytes() if output.exists() else b"", err
+        return run_legoprof(whole(meta, files), command, *options)
 
     return run
 
@@ -41,10 +37,10 @@ def only(kind: Kind, *values: object) -> dict:
     return trace_export.files([ring], TASKS, [kind])
 
 
-def test_ftrace(convert, tmp_path):
+def test_ftrace(convert):
     status, out, err = convert(trace_export.small(), "ftrace")
     assert status == 0
-    assert err.splitlines() == [line.format(tmp_path / "run.lego") for line in LOST]
+    assert err.splitlines() == LOST
     lines = out.decode().splitlines()
     assert lines[2] == "# entries-in-buffer/entries-written: 18/30   #P:2"
     assert [line for line in lines if "LOST" in line] == [

@@ -32,20 +32,9 @@ FORMATS = ["folded", "stacks", "speedscope", "callgrind", "pprof", "perf-data"]
 
 
 @pytest.fixture
-def run(tmp_path, capsys):
-    """Returns a function that runs legoprof, for (status, output, stderr without its path)."""
-
-    def run_legoprof(files: dict, *argv: str) -> tuple[int, bytes, str]:
-        path, out = tmp_path / "run.lego", tmp_path / "out"
-        path.write_bytes(whole(META, files))
-        out.unlink(missing_ok=True)
-        target = [] if argv[0] == "report" else ["-o", str(out)]
-        status = legoprof.main([argv[0], str(path), *target, *argv[1:]])
-        printed, err = capsys.readouterr()
-        data = out.read_bytes() if out.exists() else printed.encode()
-        return status, data, err.replace(f"legoprof: {path}: ", "")
-
-    return run_legoprof
+def run(run_legoprof):
+    """Returns a function that runs legoprof on rows of files, for (status, output, stderr)."""
+    return lambda files, *argv: run_legoprof(whole(META, files), *argv)
 
 
 def total(name: str, data: bytes) -> int:
@@ -157,7 +146,7 @@ def test_lost_calls(tmp_path, capsys):
     path, row = tmp_path / "run.lego", FILES["function_calls.json"][0]
     lines = [{"file": "function_calls.json"}, {"table": ""}, row]
     lines.append({"note": "no room for 12 calls (not included)"})
-    path.write_bytes(seal([json.dumps(line) for line in lines]))
+    path.write_bytes(seal(lines))
     assert legoprof.main(["callgrind", "--calls", str(path)]) == 0
     out, err = capsys.readouterr()
     text = "12 of 16 calls were lost (75.00 %)\n"

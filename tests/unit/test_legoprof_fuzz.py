@@ -8,7 +8,6 @@ FUZZ_BYTES=10000000, all commands read hostile exports of that size.
 from __future__ import annotations
 
 import base64
-import json
 import os
 import random
 import sys
@@ -17,7 +16,7 @@ import zlib
 
 import pytest
 import trace_export
-from legoprof_shapes import SHAPES, deep_stacks, events, small_dicts
+from legoprof_shapes import SHAPES, deep_stacks, events, seal, small_dicts
 
 from test_legoprof import META, OPEN, READ, SAMPLE, legoprof, profile_export
 
@@ -95,13 +94,11 @@ BINARY = ("perf-data", "pprof", "trace-dat", "page")
 
 
 def whole(meta: dict, files: dict[str, list[dict]]) -> bytes:
-    lines = [meta]
+    lines: list[dict] = []
     for name, rows in files.items():
         lines += [{"file": name}, {"table": name}, *rows]
         lines += [{"note": "n"}] if name != "images.json" else []  # its notes are warnings
-    body = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
-    end = {"end": 1, "bytes": len(body), "crc32": f"{zlib.crc32(body):08x}", "lost_lines": 0}
-    return body + json.dumps(end, separators=(",", ":")).encode() + b"\n"
+    return seal(lines, meta)
 
 
 @pytest.fixture

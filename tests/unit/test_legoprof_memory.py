@@ -33,20 +33,9 @@ LINES = [
 
 
 @pytest.fixture
-def run(tmp_path, capsys):
-    """Returns a function that runs legoprof, for (status, output, stderr without its path)."""
-    path, out = tmp_path / "run.lego", tmp_path / "out"
-
-    def run_legoprof(*argv: str, lines: list[dict] = LINES) -> tuple[int, bytes, str]:
-        path.write_bytes(seal([json.dumps(line) for line in lines]))
-        out.unlink(missing_ok=True)
-        target = [] if argv[0] == "report" else ["-o", str(out)]
-        status = legoprof.main([argv[0], str(path), *target, *argv[1:]])
-        printed, err = capsys.readouterr()
-        data = out.read_bytes() if out.exists() else printed.encode()
-        return status, data, err.replace(f"legoprof: {path}: ", "")
-
-    return run_legoprof
+def run(run_legoprof):
+    """Returns a function that runs legoprof, for (status, output, stderr)."""
+    return lambda *argv, lines=LINES: run_legoprof(seal(lines), *argv)
 
 
 LOST = "2 of 6 pages were lost (33.33 %)\n"
@@ -154,11 +143,11 @@ def test_growth(tmp_path, capsys):
     file, table, mapped, _, same, _ = LIVE
     *kernel, chain, before = CHAINS[len(LINES) :]
     lines = [file, table, mapped, other, same, *kernel, chain, before]
-    old.write_bytes(seal([json.dumps(line) for line in lines]))
+    old.write_bytes(seal(lines))
     grown_chain = chain | {"live_bytes": 1024, "allocated_bytes": 2048}
     lines = [mapped | {"live_bytes": 20480}, other | {"live_bytes": 4096}, same]
     lines = [file, table, *lines, *kernel, grown_chain, before]
-    new.write_bytes(seal([json.dumps(line) for line in lines]))
+    new.write_bytes(seal(lines))
 
     def grown(*argv: str) -> tuple[int, list[list[str]]]:
         status = legoprof.main(["diff", str(old), str(new), *argv])

@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 import xml.etree.ElementTree as ET
 
 import pytest
 from legoprof_shapes import seal
-from test_legoprof import legoprof
 
 MIB = 1 << 20
 
@@ -34,20 +32,16 @@ PROCESS |= {"resident_bytes": 32 * MIB, "sampled_ns": 2 * 10**9}
 
 
 @pytest.fixture
-def draw(tmp_path, capsys):
+def draw(run_legoprof):
     """Returns a function that returns (status, the parsed picture or None, stderr)."""
 
     def run(rows: list, *argv: str) -> tuple[int, ET.Element | None, str]:
-        path, out = tmp_path / "run.lego", tmp_path / "out.svg"
         lines = [
             *({"file": "working_set.json"}, {"table": "Working Sets"}, PROCESS),
             *({"file": "working_set_history.json"}, {"table": "Working Sets over time"}, *rows),
         ]
-        path.write_bytes(seal([json.dumps(line) for line in lines]))
-        out.unlink(missing_ok=True)
-        status = legoprof.main(["working-set", str(path), "-o", str(out), *argv])
-        err = capsys.readouterr().err.replace(f"legoprof: {path}: ", "")
-        return status, ET.fromstring(out.read_bytes()) if out.exists() else None, err
+        status, data, err = run_legoprof(seal(lines), "working-set", *argv)
+        return status, ET.fromstring(data) if data else None, err
 
     return run
 

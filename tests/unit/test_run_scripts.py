@@ -3,28 +3,23 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 import struct
 import subprocess
-import sys
 import termios
 from pathlib import Path
 
 import pytest
 
+import kvm
+import kvm_check
+import mkinitramfs
+import qemu
+import terminal
+
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / "scripts"
-sys.path.insert(0, str(SCRIPTS))
-sys.dont_write_bytecode = not sys.pycache_prefix
-kvm = importlib.import_module("kvm")
-kvm_check = importlib.import_module("kvm_check")
-mkinitramfs = importlib.import_module("mkinitramfs")
-qemu = importlib.import_module("qemu")
-terminal = importlib.import_module("terminal")
-
-
 
 
 def elf(kind: int = 2, machine: int = 62, bits: bytes = b"\x02\x01") -> bytes:

@@ -11,23 +11,21 @@ import importlib
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+import cpio
+import frameless
+import kallsyms
+import mkinitramfs
+import mktext
+import packages
+import qemu
+import syscalltbl
+
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
-sys.path.insert(0, str(SCRIPTS))
-sys.dont_write_bytecode = not sys.pycache_prefix
-cpio = importlib.import_module("cpio")
-frameless = importlib.import_module("frameless")
-kallsyms = importlib.import_module("kallsyms")
-mkinitramfs = importlib.import_module("mkinitramfs")
-mktext = importlib.import_module("mktext")
-packages = importlib.import_module("packages")
-qemu = importlib.import_module("qemu")
 summary = importlib.import_module("test-summary")
-syscalltbl = importlib.import_module("syscalltbl")
 
 BASE = kallsyms.KERNEL_VIRT
 TEXT_SHA256 = "7a9b9b60a2d9c2994ca3b3ad3b2d3449105141cd52d25dd362ad96261efa1954"
