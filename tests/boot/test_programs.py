@@ -48,6 +48,7 @@ PROCESSES = [
     "kills",
     "limits",
     "locks",
+    "map-race",
     "messages",
     "perms",
     "perms-process",

@@ -6,21 +6,11 @@
  */
 #include <fcntl.h>
 #include <sched.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include "run.h"
+#include "maps.h"
 
-#define PAGE	 4096ul
 #define NR_PAGES 256
-
-static char *map_pages(int nr, int prot, int flags)
-{
-	char *pages = mmap(NULL, nr * PAGE, prot, flags | MAP_ANONYMOUS, -1, 0);
-
-	CHECK(pages != MAP_FAILED);
-	return pages;
-}
 
 static void fill(char *pages, int nr, int value)
 {
@@ -42,8 +32,8 @@ static int static_data[2048] = { 1 };
 
 static void test_both(void)
 {
-	char *pages = map_pages(NR_PAGES, PROT_READ | PROT_WRITE, MAP_PRIVATE);
-	char *untouched = map_pages(NR_PAGES, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+	char *pages = map_private(NR_PAGES);
+	char *untouched = map_private(NR_PAGES);
 	int on_stack = 5;
 	pid_t pid;
 
@@ -84,7 +74,7 @@ static void test_both(void)
  */
 static void test_family(void)
 {
-	char *pages = map_pages(32, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+	char *pages = map_private(32);
 	pid_t pids[8], child = 0;
 
 	fill(pages, 32, 1);
@@ -117,7 +107,7 @@ static void test_family(void)
 /* A write to a read-only page kills the child. After mprotect() the child writes to a copy. */
 static void test_protection(void)
 {
-	char *pages = map_pages(4, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+	char *pages = map_private(4);
 	pid_t pid;
 
 	fill(pages, 4, 1);
@@ -155,7 +145,7 @@ static void test_protection(void)
 static void test_files(void)
 {
 	int fd = open(check_file_name(), O_CREAT | O_RDWR | O_TRUNC, 0600);
-	char block[2 * PAGE], *pages, *buffer = map_pages(2, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+	char block[2 * PAGE], *pages, *buffer = map_private(2);
 	pid_t pid;
 
 	memset(block, 'f', sizeof(block));
@@ -194,11 +184,11 @@ static int use_stack(int depth)
 /* A child's mmap(), munmap() and brk() do not affect its parent. */
 static void test_own_space(void)
 {
-	char *shared = map_pages(2, PROT_READ | PROT_WRITE, MAP_PRIVATE), *more;
+	char *shared = map_private(2), *more;
 	long old_break = syscall(SYS_brk, 0);
 	pid_t pid;
 
-	more = map_pages(1, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+	more = map_private(1);
 	munmap(more, PAGE);
 	strcpy(shared, "still here");
 	pid = fork_child();
