@@ -15,7 +15,7 @@ user-cflags := -Itests/user -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sig
 	-ffile-prefix-map=$(CURDIR)=.
 cmd-user = -MMD -MP -MF $@.d -MT $@ $(user-std) $(user-cflags) $(call user-flags,cflags) -o $@ $< \
 	$(if $(filter -static-pie,$(call user-flags,ldflags)),,-static) $(call user-flags,ldflags)
-user-std = $(if $(filter %.cc,$<),-std=gnu++17,-std=gnu11) $(user-optimize)
+user-std = $(if $(filter %.cc,$<),-std=gnu++17,-std=gnu11 -D_GNU_SOURCE) $(user-optimize)
 # Half of the time to compile all programs would be to optimize those that only make system calls.
 user-optimize = $(if $(filter tests/user/abi/%,$<),-O0,-O2)
 user-flags = $($(basename $(@F))-$1)

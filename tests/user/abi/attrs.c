@@ -3,7 +3,6 @@
  * Attributes of files: modes and umask, times, owners, sizes; permissions of root and of other
  * users; the flags of open(); statfs; and mounts, where mounting is allowed.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/mman.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Clocks of the CPU time of other processes and threads: reading, sleeping and timers. */
-#define _GNU_SOURCE
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/time.h>

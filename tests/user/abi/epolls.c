@@ -3,7 +3,6 @@
  * eventfd, and epoll on it and on pipes: level and edge triggering, one-shot watches, wake-ups,
  * watches of closed files, and epolls that watch epolls.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>

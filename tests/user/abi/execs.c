@@ -4,7 +4,6 @@
  * programs. The program runs itself: argv[1] selects the check, and the exit status is 0 or 99.
  * Scripts are tested by scripts.c.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>

@@ -3,7 +3,6 @@
  * Files that are opened again through /proc/self/fd and /dev/fd, whether they have a name or not;
  * and O_TMPFILE, whose files get their names that way.
  */
-#define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>

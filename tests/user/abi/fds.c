@@ -2,7 +2,6 @@
 /*
  * Descriptors that need no path: close_range, many of them, memfd_create with seals.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <dirent.h>
 #include <poll.h>

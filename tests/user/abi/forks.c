@@ -3,7 +3,6 @@
  * fork, vfork, posix_spawn and clone: IDs, and what a child inherits. cow.c tests that memory is
  * not shared.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>

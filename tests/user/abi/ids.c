@@ -3,7 +3,6 @@
  * The process's own data and the system's, and the calls that set them: IDs, limits, times,
  * priorities.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <grp.h>
 #include <pthread.h>

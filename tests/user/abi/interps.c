@@ -4,7 +4,6 @@
  * interpreter are passed, and how execve() fails for bad interpreters. The test writes the files
  * itself: each has one segment with its headers, the interpreter's path and a few instructions.
  */
-#define _GNU_SOURCE
 #include <elf.h>
 #include <fcntl.h>
 #include <stdint.h>

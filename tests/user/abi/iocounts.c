@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* /proc/<pid>/io: the calls that read and write, and the bytes that they move. */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/sendfile.h>

@@ -3,7 +3,6 @@
  * Sessions and process groups: the rules for setpgid() and setsid(), and a terminal's foreground
  * group. test_terminal() uses a pseudoterminal, if the kernel has them.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>

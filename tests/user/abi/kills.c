@@ -4,7 +4,6 @@
  * 1, which only gets signals that it handles. Tests that need process 1, or signal everyone, run as
  * process 1 of a PID namespace. Without namespaces they run only if this is process 1 itself.
  */
-#define _GNU_SOURCE
 #include <limits.h>
 #include <sched.h>
 #include <sys/mman.h>

@@ -3,7 +3,6 @@
  * Enforcement of resource limits: length of files, address space, private writable memory, CPU
  * time, and the stack of the next program. Each test sets them in a child.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdint.h>
 #include <sys/mman.h>

@@ -3,7 +3,6 @@
  * File locks: record locks of processes and of open files, and those of flock(2). The locked ranges
  * are compared with a table of bytes. Also tests waiting, the ends of waits, and releases.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>

@@ -3,7 +3,6 @@
  * Mappings that one thread changes while others use them: pages that are unmapped, moved, dropped,
  * protected, or shared by fork. Each thread sees what it wrote, what another one wrote, or a fault.
  */
-#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdbool.h>
 

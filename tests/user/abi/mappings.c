@@ -4,7 +4,6 @@
  * of the whole, zeros behind its data, relocations in private pages that become read-only, code;
  * and changes of a file, as its mappings show them.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdlib.h>

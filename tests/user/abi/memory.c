@@ -4,7 +4,6 @@
  * splitting, file mappings private and shared, and many threads that map and unmap while others
  * run.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>

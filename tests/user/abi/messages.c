@@ -3,7 +3,6 @@
  * AF_UNIX sockets that keep message boundaries, SOCK_DGRAM and SOCK_SEQPACKET: boundaries,
  * addresses, peers, limits, ancillary data, several messages in a call.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>

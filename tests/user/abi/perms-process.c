@@ -3,7 +3,6 @@
  * Permissions of users other than root on processes, and the effect of a program's owner and mode.
  * The test also executes copies of itself with other owners and modes: argv[1] selects the check.
  */
-#define _GNU_SOURCE
 #include <limits.h>
 #include <sched.h>
 #include <sys/auxv.h>

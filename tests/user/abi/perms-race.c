@@ -5,7 +5,6 @@
  * executes an open program of the user. Each file of /proc/<pid> has a mark that only "hush" has. A
  * reader with the user's rights looks for the mark until the process is gone.
  */
-#define _GNU_SOURCE
 #include <sched.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>

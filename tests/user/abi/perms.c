@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Permissions of users other than root on files and directories. */
-#define _GNU_SOURCE
 #include <limits.h>
 #include <sys/fsuid.h>
 

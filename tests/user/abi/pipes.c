@@ -3,7 +3,6 @@
  * Pipes: their ends, capacity, waiting and atomic writes; descriptors by dup and fcntl. poll and
  * select of pipes are in polls.c, splice in splices.c.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>

@@ -2,7 +2,6 @@
 /*
  * poll, ppoll, select and pselect6: results for pipes and files, wake-ups, timeouts, signal masks.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>

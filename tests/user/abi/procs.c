@@ -4,7 +4,6 @@
  * threads, state and memory of a process. Also settings that prctl() reads back, and the core bit
  * of a wait status.
  */
-#define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>

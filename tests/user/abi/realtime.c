@@ -3,7 +3,6 @@
  * SCHED_FIFO and SCHED_RR: who may set them, what children inherit, and in which order threads run
  * that share a CPU. Calls are made without the C library, as musl's refuse them.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <sched.h>
 #include <stdint.h>

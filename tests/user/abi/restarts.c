@@ -5,7 +5,6 @@
  * the signal after 20 ms, and repeats it until the parent is done, in case the first one came
  * before the call.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>

@@ -3,7 +3,6 @@
  * Shared memory, and mappings that move: MAP_SHARED with and without a file, futexes between
  * processes, mremap and msync.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>

@@ -3,7 +3,6 @@
  * Signal contexts: registers, flags, x87, SSE and AVX state across handlers at any instruction;
  * changes of the context by a handler; alternate stacks; nested handlers; invalid frames.
  */
-#define _GNU_SOURCE
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdint.h>

@@ -4,7 +4,6 @@
  * ends the program at worst, never the kernel. Also what the frames of exceptions contain,
  * including those of floating point and single steps, and timers of CPU time.
  */
-#define _GNU_SOURCE
 #include <fenv.h>
 #include <setjmp.h>
 #include <signal.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* signalfd: the data for each kind of signal, which process reads it, and wake-ups. */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>

@@ -4,7 +4,6 @@
  * faults, ignored signals, and signals that end a process. Contexts, queues and interrupted calls
  * have their own programs: sigcontext.c, sigqueues.c, restarts.c.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdint.h>

@@ -3,7 +3,6 @@
  * Pending signals: pending sets, the order of delivery, queued real-time signals, sigsuspend,
  * sigtimedwait, and which thread gets a signal.
  */
-#define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* AF_UNIX stream sockets: pairs, names, connections, ancillary data, shutdown and close. */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>

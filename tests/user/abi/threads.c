@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Threads: creation, names, thread-locals, mutexes, condition variables, barriers, join. */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>

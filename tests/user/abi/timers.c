@@ -3,7 +3,6 @@
  * timerfd, timer_create and clock_nanosleep on CPU time: one-shot and periodic, absolute and
  * relative, remaining time, wake-ups and signals, and the number of expiries.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>

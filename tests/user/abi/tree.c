@@ -4,7 +4,6 @@
  * listings, and invalid names. Works in a directory of its own below /tmp. Modes, times and mounts
  * are in attrs.c and mounts.c.
  */
-#define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -4,7 +4,6 @@
  * reads. The terminal is its standard input or, if <tty> is given, that one, which becomes its
  * controlling terminal.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -4,7 +4,6 @@
  * some of them are killed while it comes. A kernel that wakes one waiter for one thing must wake
  * another if that one is killed, and go on if there is more.
  */
-#define _GNU_SOURCE
 #include <poll.h>
 #include <sched.h>
 #include <sys/epoll.h>

@@ -5,7 +5,6 @@
  * processes and prints `PASS` if they are unharmed. Only for the guest. As root most attacks
  * succeed, which shows that the test can fail.
  */
-#define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
 #include <grp.h>

@@ -5,7 +5,6 @@
  * root's and about the user's crashes, and how many it says were left out, before and after another
  * round for which root clears the log. Only for the guest.
  */
-#define _GNU_SOURCE
 #include <grp.h>
 #include <stdlib.h>
 #include <sys/klog.h>

@@ -8,7 +8,6 @@
  * QEMU plugin knows in which time to look for the longest stretch with interrupts off
  * (tests/boot/test_nostop.py).
  */
-#define _GNU_SOURCE
 #include <dirent.h>
 #include <limits.h>
 #include <linux/futex.h>

@@ -7,7 +7,6 @@
  * output is dropped: the programs may fail, but the kernel may not. Only for the guest, with a
  * debug kernel.
  */
-#define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/mount.h>

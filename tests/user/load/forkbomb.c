@@ -4,7 +4,6 @@
  * with a limit, they run as a user other than root, whose number of processes is limited. After the
  * seconds the first process kills them all, and must be able to go on.
  */
-#define _GNU_SOURCE
 #include <sys/mman.h>
 #include <sys/resource.h>
 

@@ -24,7 +24,6 @@
  *
  * Not for Linux: there, calls like reboot() do what they say.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/epoll.h>

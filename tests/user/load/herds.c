@@ -6,7 +6,6 @@
  * returned that it wakes. As crowd.c, the program switches the profile points before and sampling
  * after that: a QEMU plugin looks for the longest stretch with interrupts off in between.
  */
-#define _GNU_SOURCE
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>

@@ -7,7 +7,6 @@
  * that user and removes its files, and the memory is free again. Prints `hoard KIND: ` and the
  * number of root's processes. Only for the guest, which should have little memory.
  */
-#define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>

@@ -6,7 +6,6 @@
  * patches code. The victims are of all kinds. Prints the longest time for each kind, in
  * microseconds; the limit is meant for -icount. With 0 rounds, kills one process only.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>

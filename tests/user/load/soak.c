@@ -4,7 +4,6 @@
  * profile points, at most so many times and seconds, while processes fork, fault, wait and make
  * calls (tests/soak).
  */
-#define _GNU_SOURCE
 #include <sched.h>
 #include <sys/mman.h>
 

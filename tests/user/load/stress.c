@@ -5,7 +5,6 @@
  * made and reaped, bytes and tokens sent and received, signals sent and handled. `all` runs one
  * mode after the other.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>

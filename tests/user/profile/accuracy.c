@@ -10,7 +10,6 @@
  * <file>, a path that begins with a slash, it writes one word to this file before the work and one
  * after it, and then copies all call chains of samples to /tmp/chains.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>

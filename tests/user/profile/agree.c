@@ -6,7 +6,6 @@
  *
  * agree live: a child is stopped while /proc/<pid>/strace and waits are printed.
  */
-#define _GNU_SOURCE
 #include <linux/futex.h>
 #include <poll.h>
 #include <signal.h>

@@ -4,7 +4,6 @@
  * a process, AF_UNIX sockets with names (paths first, then abstract ones), or locks on one file:
  * record locks of one byte each, and shared locks of open files. crowds.h says what is printed.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>
 #include <stddef.h>

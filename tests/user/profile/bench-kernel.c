@@ -8,7 +8,6 @@
  * own, or in threads of one (operations `shared_*`). A QEMU plugin counts the instructions, from
  * when points are switched on until sampling is switched off.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

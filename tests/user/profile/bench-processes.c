@@ -3,7 +3,6 @@
  * bench-processes processes|timers CROWD N: operations on processes that sleep, or on POSIX timers
  * that run. crowds.h says what is printed.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>

@@ -4,7 +4,6 @@
  * that is given in loops, so a test knows which functions, calls and waits are on the path, and
  * which are not.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sched.h>

@@ -4,7 +4,6 @@
  * function's chain has left. Makes /tmp/ready when that is done, and stays. On SIGUSR1, touches
  * more pages, and makes /tmp/more.
  */
-#define _GNU_SOURCE
 #include <err.h>
 #include <fcntl.h>
 #include <signal.h>

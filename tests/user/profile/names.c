@@ -4,7 +4,6 @@
  * files, if the kernel printed them unchanged. Without an argument, a user other than root makes
  * the kernel print the name. With one, root does so, in a way that ends the machine or the program.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>

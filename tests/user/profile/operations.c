@@ -11,7 +11,6 @@
  * The lines `operation: <name> <rounds> <instructions>` follow when all is over, because the
  * console's interrupts would be in the next operation.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -4,7 +4,6 @@
  * path, prints what it has counted itself: `path <calls> <errors> <name of the error> <path>`.
  * Bytes that are not printable are printed as ?.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -8,7 +8,6 @@
  *
  * Where there are no such files, as on Linux, only the calls are made.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>

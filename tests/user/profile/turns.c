@@ -12,7 +12,6 @@
  *
  * Fails after LIMIT_MS of the guest's time, in whichever thread runs then.
  */
-#define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>

@@ -3,7 +3,6 @@
  * wait4 and waitid: selection of children, results and errors; stopped and continued children,
  * zombies, orphans, and children without a waiting parent.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
