@@ -23,4 +23,17 @@ static inline void bench_print(const char *name, uint64_t cycles, long nr)
 	fflush(stdout);
 }
 
+/* The first times take longer. */
+static inline void time_operation(const char *name, void (*operation)(void), long nr)
+{
+	uint64_t start;
+
+	for (int i = 0; i < 2; i++)
+		operation();
+	start = rdtsc();
+	for (long i = 0; i < nr; i++)
+		operation();
+	bench_print(name, rdtsc() - start, nr);
+}
+
 #endif

@@ -58,7 +58,8 @@ static inline int check_failures(void)
 
 #define CHECK(cond) check_one(!!(cond), __FILE__, __LINE__, #cond)
 
-/* Expects the raw system call to fail with @error. */
+/* Expects a call of the library to fail with @error; CHECK_ERROR() a raw system call. */
+#define FAILS(call, error) CHECK((call) == -1 && errno == (error))
 #define CHECK_ERROR(error, ...) \
 	check_error(syscall(__VA_ARGS__), error, __FILE__, __LINE__, #__VA_ARGS__)
 

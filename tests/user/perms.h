@@ -17,8 +17,6 @@
 #define GROUP 1001
 #define OTHER 2000 /* another user, and a group */
 
-#define FAILS(call, error) CHECK((call) == -1 && errno == (error))
-
 static char base[64];
 
 /* Forks a child with user USER, group GROUP and, unless @extra is 0, that supplementary group. */

@@ -69,6 +69,18 @@ static inline int child_status(pid_t pid)
 	return got == pid ? status : -1;
 }
 
+/* Forks a child that sleeps until a signal ends it. */
+static inline pid_t fork_sleeper(void)
+{
+	pid_t pid = fork_child();
+
+	if (!pid) {
+		sleep_ms(30000);
+		child_exit(98);
+	}
+	return pid;
+}
+
 #define EXITED(code) ((code) << 8)
 
 /*

@@ -19,8 +19,6 @@
 
 static char base[64];
 
-#define FAILS(call, error) CHECK((call) == -1 && errno == (error))
-
 static void make_file(const char *name, const char *text, mode_t mode)
 {
 	int fd = open(name, O_CREAT | O_WRONLY | O_TRUNC, mode);

@@ -22,8 +22,6 @@
 
 #include "run.h"
 
-#define FAILS(call, error) CHECK((call) == -1 && errno == (error))
-
 static int uids_are(uid_t real, uid_t effective, uid_t saved)
 {
 	uid_t r = -1, e = -1, s = -1;

@@ -150,7 +150,7 @@ static int run_program(void)
 	return status;
 }
 
-#define FAILS(error) (0x1000 + (error))
+#define REFUSED(error) (0x1000 + (error))
 
 /* Runs the program with its interpreter, and expects this result. */
 #define EXPECT(result)                                                       \
@@ -202,38 +202,38 @@ static void test_paths(void)
 
 	make_both();
 	unlink(interp_name);
-	EXPECT(FAILS(ENOENT));
+	EXPECT(REFUSED(ENOENT));
 	CHECK(!mkdir(interp_name, 0755));
-	EXPECT(FAILS(EACCES));
+	EXPECT(REFUSED(EACCES));
 	CHECK(!rmdir(interp_name) && !mkfifo(interp_name, 0755));
-	EXPECT(FAILS(EACCES));
+	EXPECT(REFUSED(EACCES));
 	unlink(interp_name);
 	CHECK(!symlink(interp_name, interp_name));
-	EXPECT(FAILS(ELOOP));
+	EXPECT(REFUSED(ELOOP));
 	write_file(interp_name, &interp, sizeof(interp), 0644);
-	EXPECT(FAILS(EACCES));
+	EXPECT(REFUSED(EACCES));
 	write_file(interp_name, text, sizeof(text), 0755);
-	EXPECT(FAILS(ELIBBAD));
+	EXPECT(REFUSED(ELIBBAD));
 	make_program(ET_DYN, 0, "/dev/null");
-	EXPECT(FAILS(EACCES));
+	EXPECT(REFUSED(EACCES));
 	/* Invalid paths. */
 	make_program(ET_DYN, 0, "");
-	EXPECT(FAILS(ENOEXEC));
+	EXPECT(REFUSED(ENOEXEC));
 	program.phdrs[0].p_filesz = 0;
-	EXPECT(FAILS(ENOEXEC));
+	EXPECT(REFUSED(ENOEXEC));
 	program.phdrs[0].p_filesz = 2;
-	EXPECT(FAILS(EACCES)); /* an empty path means the working directory */
+	EXPECT(REFUSED(EACCES)); /* an empty path means the working directory */
 	memset(path, 'x', MAX_PATH - 1);
 	program.phdrs[0].p_filesz = MAX_PATH;
-	EXPECT(FAILS(ENAMETOOLONG));
+	EXPECT(REFUSED(ENAMETOOLONG));
 	program.phdrs[0].p_filesz = MAX_PATH + 1;
-	EXPECT(FAILS(ENOEXEC));
+	EXPECT(REFUSED(ENOEXEC));
 	program.phdrs[0].p_filesz = 100; /* the path has no NUL */
-	EXPECT(FAILS(ENOEXEC));
+	EXPECT(REFUSED(ENOEXEC));
 	for (int shift = 20; shift < 64; shift++) {
 		make_program(ET_DYN, 0, interp_name);
 		program.phdrs[0].p_filesz = 1ul << shift;
-		EXPECT(FAILS(ENOEXEC));
+		EXPECT(REFUSED(ENOEXEC));
 	}
 }
 
@@ -245,10 +245,10 @@ static void test_offsets(void)
 	for (unsigned int i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++) {
 		make_program(ET_DYN, 0, interp_name);
 		program.phdrs[0].p_offset = offsets[i];
-		EXPECT(FAILS(EIO));
+		EXPECT(REFUSED(EIO));
 	}
 	program.phdrs[0].p_offset = -1ul; /* negative, to Linux */
-	CHECK(run_program() > FAILS(0));
+	CHECK(run_program() > REFUSED(0));
 }
 
 static void test_headers(void)
@@ -258,18 +258,18 @@ static void test_headers(void)
 	make_both();
 	for (unsigned int i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
 		write_file(interp_name, &interp, lengths[i], 0755);
-		EXPECT(FAILS(EIO));
+		EXPECT(REFUSED(EIO));
 	}
 	/* The program headers are cut off. */
 	write_file(interp_name, &interp, sizeof(Elf64_Ehdr) + 50, 0755);
-	EXPECT(FAILS(ELIBBAD));
+	EXPECT(REFUSED(ELIBBAD));
 #define BREAK(field, value)                                             \
 	do {                                                            \
 		struct image kept = interp;                             \
                                                                         \
 		interp.field = (value);                                 \
 		write_file(interp_name, &interp, sizeof(interp), 0755); \
-		EXPECT(FAILS(ELIBBAD));                                 \
+		EXPECT(REFUSED(ELIBBAD));                               \
 		interp = kept;                                          \
 	} while (0)
 	BREAK(ehdr.e_ident[1], 'e');
@@ -313,7 +313,7 @@ static void test_rights(void)
 
 	make_both();
 	fd = open(interp_name, O_WRONLY);
-	EXPECT(FAILS(ETXTBSY));
+	EXPECT(REFUSED(ETXTBSY));
 	close(fd);
 	EXPECT(EXITED(ALL_RIGHT));
 	fd = open(interp_name, O_WRONLY); /* an interpreter is not busy after execve() */
@@ -348,7 +348,7 @@ static void test_again(void)
 	interp.ehdr.e_phnum = 0;
 	write_file(interp_name, &interp, sizeof(interp), 0755);
 	for (int i = 0; i < 200; i++)
-		EXPECT(FAILS(ELIBBAD));
+		EXPECT(REFUSED(ELIBBAD));
 	make_both();
 	EXPECT(EXITED(ALL_RIGHT));
 	unlink(program_name);

@@ -11,22 +11,9 @@
 
 #include "run.h"
 
-#define FAILS(call, error) CHECK((call) == -1 && errno == (error))
-
 extern char **environ;
 
 static const char *self;
-
-static pid_t sleeper(void)
-{
-	pid_t pid = fork_child();
-
-	if (!pid) {
-		sleep_ms(30000);
-		child_exit(98);
-	}
-	return pid;
-}
 
 static void end(pid_t pid)
 {
@@ -65,7 +52,8 @@ static void test_session(void)
 
 static void test_groups(void)
 {
-	pid_t first = sleeper(), second = sleeper(), third = sleeper(), mine = getpgrp();
+	pid_t first = fork_sleeper(), second = fork_sleeper(), third = fork_sleeper(),
+	      mine = getpgrp();
 
 	CHECK(getpgid(first) == mine && !setpgid(first, 0) && getpgid(first) == first);
 	CHECK(!setpgid(first, first) && !setpgid(second, first) && getpgid(second) == first);

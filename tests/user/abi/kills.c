@@ -28,13 +28,8 @@ static void handle(int sig)
 
 static pid_t sleeper(pid_t group)
 {
-	pid_t pid = fork_child();
+	pid_t pid = fork_sleeper();
 
-	if (!pid) {
-		setpgid(0, group);
-		sleep_ms(30000);
-		child_exit(98);
-	}
 	CHECK(!setpgid(pid, group));
 	return pid;
 }

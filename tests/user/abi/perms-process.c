@@ -279,7 +279,7 @@ static void user_signals(pid_t roots, pid_t mine, pid_t program, pid_t former)
 	FAILS(kill(roots, SIGCONT), EPERM);
 }
 
-static pid_t fork_sleeper(uid_t real, uid_t effective, uid_t saved)
+static pid_t sleeper_of(uid_t real, uid_t effective, uid_t saved)
 {
 	int ready[2];
 	pid_t pid;
@@ -302,8 +302,8 @@ static pid_t fork_sleeper(uid_t real, uid_t effective, uid_t saved)
 
 static void test_signals(void)
 {
-	pid_t roots = fork_sleeper(0, 0, 0), mine = fork_sleeper(USER, USER, USER);
-	pid_t program = fork_sleeper(USER, 0, 0), former = fork_sleeper(0, USER, 0), pid;
+	pid_t roots = sleeper_of(0, 0, 0), mine = sleeper_of(USER, USER, USER);
+	pid_t program = sleeper_of(USER, 0, 0), former = sleeper_of(0, USER, 0), pid;
 
 	pid = fork_user(USER, GROUP, 0);
 	if (!pid) {
@@ -379,7 +379,7 @@ static void user_looks(pid_t roots, pid_t mine, pid_t closed)
 /* A directory in /proc belongs to the user of its process, whichever user looks it up first. */
 static void test_proc(void)
 {
-	pid_t roots = fork_sleeper(0, 0, 0), mine, closed, pid;
+	pid_t roots = sleeper_of(0, 0, 0), mine, closed, pid;
 
 	mine = fork_child();
 	if (!mine) { /* a program of its own: dumpable again */
@@ -388,7 +388,7 @@ static void test_proc(void)
 		pause();
 		child_exit(77);
 	}
-	closed = fork_sleeper(USER, USER, USER); /* not dumpable: it was root */
+	closed = sleeper_of(USER, USER, USER); /* not dumpable: it was root */
 	CHECK(WAIT_UNTIL(is_owned_by(proc_name(mine, ""), USER, GROUP)));
 	CHECK(WAIT_UNTIL(is_owned_by(proc_name(mine, "/maps"), USER, GROUP)));
 	CHECK(is_owned_by(proc_name(mine, "/fd"), USER, GROUP));

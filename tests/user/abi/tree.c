@@ -53,8 +53,6 @@ static ino_t inode_of(const char *name)
 	return lstat(name, &st) ? 0 : st.st_ino;
 }
 
-#define FAILS(call, error) CHECK((call) == -1 && errno == (error))
-
 static void test_directories(void)
 {
 	CHECK(!mkdir("a", 0755) && nr_links("a") == 2 && !mkdir("a/b", 0755) && nr_links("a") == 3);

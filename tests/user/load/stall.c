@@ -6,21 +6,13 @@
  */
 #include <stdlib.h>
 #include <sys/klog.h>
-#include <time.h>
 
 #include "check.h"
+#include "clock.h"
 #include "proc_profile.h"
 
 #define READ_ALL  3
 #define LOG_BYTES (1 << 20)
-
-static long now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 int main(int argc, char **argv)
 {

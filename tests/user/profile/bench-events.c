@@ -186,18 +186,6 @@ static void send_signal(void)
 	kill(getpid(), SIGUSR1);
 }
 
-/* The first time takes longer. */
-static void time_operation(const char *name, void (*operation)(void), long nr)
-{
-	uint64_t start;
-
-	operation();
-	start = rdtsc();
-	for (long i = 0; i < nr; i++)
-		operation();
-	bench_print(name, rdtsc() - start, nr);
-}
-
 static int compare_with_linux(long nr)
 {
 	zero = open("/dev/zero", O_RDONLY);

@@ -232,20 +232,7 @@ static void map_and_touch(void)
 	MUST(munmap((void *)at, PAGE));
 }
 
-/* The first times take longer. */
-static void time_operation(const char *name, void (*operation)(void), long nr)
-{
-	uint64_t start;
-
-	for (int i = 0; i < 2; i++)
-		operation();
-	start = rdtsc();
-	for (long i = 0; i < nr; i++)
-		operation();
-	bench_print(name, rdtsc() - start, nr);
-}
-
-/* The same with a partner, another process. */
+/* Times an operation with a partner, another process. */
 static void time_together(const char *name, void (*operation)(void), void (*serve)(void), long nr)
 {
 	pid_t partner = fork();

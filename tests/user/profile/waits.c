@@ -12,18 +12,6 @@
 
 #include "run.h"
 
-/* A child that sleeps until a signal ends it. */
-static pid_t sleeper(void)
-{
-	pid_t pid = fork_child();
-
-	if (!pid) {
-		sleep_ms(20000);
-		child_exit(98);
-	}
-	return pid;
-}
-
 static pid_t exiting(int code)
 {
 	pid_t pid = fork_child();
@@ -45,12 +33,12 @@ static void test_status(void)
 	for (unsigned int i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
 		CHECK(child_status(exiting(codes[i])) == EXITED(codes[i] & 255));
 	for (unsigned int i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
-		pid = sleeper();
+		pid = fork_sleeper();
 		CHECK(!kill(pid, signals[i]));
 		CHECK(child_status(pid) == signals[i]);
 	}
 	for (unsigned int i = 0; i < sizeof(dumps) / sizeof(dumps[0]); i++) {
-		pid = sleeper();
+		pid = fork_sleeper();
 		CHECK(!kill(pid, dumps[i]));
 		CHECK((child_status(pid) & ~0x80) == dumps[i]); /* with or without a core file */
 	}
@@ -62,7 +50,7 @@ static void test_status(void)
 
 static void test_nohang(void)
 {
-	pid_t pid = sleeper();
+	pid_t pid = fork_sleeper();
 	int status = 12345;
 	siginfo_t info;
 
@@ -86,7 +74,7 @@ static void test_errors(void)
 	CHECK_ERROR(ECHILD, SYS_wait4, getppid(), 0, 0, 0);
 	CHECK_ERROR(ECHILD, SYS_wait4, getpid(), 0, 0, 0);
 	CHECK_ERROR(ECHILD, SYS_waitid, P_ALL, 0, &info, WEXITED, 0);
-	pid = sleeper();
+	pid = fork_sleeper();
 	CHECK_ERROR(ECHILD, SYS_wait4, 1 << 30, 0, 0, 0);
 	CHECK_ERROR(ECHILD, SYS_wait4, -(1 << 30), 0, 0, 0);
 	CHECK_ERROR(ESRCH, SYS_wait4, INT_MIN, 0, 0, 0);
@@ -122,11 +110,11 @@ static void test_waitid(void)
 	CHECK(!waitid(P_PID, pid, NULL, WEXITED));
 	CHECK(waitid(P_PID, pid, &info, WEXITED) == -1 && errno == ECHILD);
 
-	pid = sleeper();
+	pid = fork_sleeper();
 	kill(pid, SIGTERM);
 	CHECK(!waitid(P_ALL, 0, &info, WEXITED) && info_is(&info, pid, CLD_KILLED, SIGTERM));
 
-	pid = sleeper();
+	pid = fork_sleeper();
 	other = exiting(1);
 	CHECK(!waitid(P_PID, other, &info, WEXITED) && info_is(&info, other, CLD_EXITED, 1));
 	kill(pid, SIGSTOP);
@@ -149,7 +137,7 @@ static void test_stops(void)
 	pid_t pid;
 
 	for (int i = 0; i < 4; i++) {
-		pid = sleeper();
+		pid = fork_sleeper();
 		/* The other three would do nothing in the tests' group if it is orphaned. */
 		if (i)
 			CHECK(!setpgid(pid, pid));
@@ -164,7 +152,7 @@ static void test_stops(void)
 		CHECK(!kill(pid, i % 2 ? SIGKILL : SIGCONT));
 		CHECK(child_status(pid) == (i % 2 ? SIGKILL : SIGUSR1));
 	}
-	pid = sleeper();
+	pid = fork_sleeper();
 	kill(pid, SIGSTOP);
 	CHECK(waitpid(pid, &status, WUNTRACED) == pid && WSTOPSIG(status) == SIGSTOP);
 	kill(pid, SIGCONT);
@@ -184,7 +172,7 @@ static void test_first_made(void)
 	int status;
 
 	for (int i = 0; i < 4; i++)
-		pids[i] = sleeper();
+		pids[i] = fork_sleeper();
 	for (int i = 3; i >= 0; i--) {
 		CHECK(!kill(pids[i], i == 1 ? SIGSTOP : SIGKILL));
 		CHECK(!waitid(P_PID, pids[i], &info, WEXITED | WSTOPPED | WNOWAIT));
@@ -210,7 +198,7 @@ static void test_many_ended(void)
 	siginfo_t info;
 
 	for (int i = 0; i < NR_ENDED; i++)
-		pids[i] = sleeper();
+		pids[i] = fork_sleeper();
 	for (int n = 0; n < 2 * NR_ENDED; n++) {
 		int i = n * 13 % NR_ENDED;
 
@@ -312,7 +300,7 @@ static void test_stopped_threads(void)
 
 static void test_groups(void)
 {
-	pid_t mine = exiting(1), first = sleeper(), second = sleeper();
+	pid_t mine = exiting(1), first = fork_sleeper(), second = fork_sleeper();
 	siginfo_t info;
 	int status;
 
@@ -442,7 +430,7 @@ static void test_threads(void)
 	void *status;
 
 	for (long i = 0; i < 16; i++) {
-		pids[i] = sleeper();
+		pids[i] = fork_sleeper();
 		CHECK(!pthread_create(&threads[i], NULL, wait_for, (void *)(long)pids[i]));
 	}
 	for (int i = 15; i >= 0; i--)

@@ -9,12 +9,12 @@
  * tests/boot/test_working_set.py knows the addresses.
  */
 #include "check.h"
+#include "clock.h"
 #include "proc_profile.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #define PLACE	   0x200000000000
@@ -27,14 +27,6 @@
 #define FEW_AT	   (65 * MIB)
 #define FEW_PAGES  16
 #define PAGE_BYTES 4096
-
-static unsigned long now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000ul + now.tv_nsec / 1000000;
-}
 
 static char *map_at(unsigned long addr, unsigned long size)
 {
