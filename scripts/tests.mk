@@ -128,7 +128,8 @@ $(unit-stamp): FORCE | $(BUILD)/
 # Tests with equal flags are a group, named after its first test. They share objects.
 unit-group-of = $(firstword $(foreach u,$(unit-y), \
 	$(if $(call same-text,$($u-cflags),$($1-cflags)),$u)))
-unit-objs = $(patsubst %,$(BUILD)/unit/obj/$2/%.o,tests/unit/$1 $(basename $($1-objs)))
+unit-objs = $(patsubst %,$(BUILD)/unit/obj/$2/%.o,tests/unit/main tests/unit/$1 \
+	$(basename $($1-objs)))
 define unit-rules
 $(BUILD)/unit/$1: unit-name := $1
 $(BUILD)/unit/$1: $(unit-objs) $(unit-stamp)

@@ -158,6 +158,6 @@ static inline void expect_sums(u64 taken, u64 lost, u64 self)
 	assert_int_equal(snap.cpus[0].self, self);
 }
 
-#define TEST(fn) cmocka_unit_test_setup(fn, setup)
+#define TEST(name) HOST_TEST_WITH(name, setup, NULL)
 
 #endif

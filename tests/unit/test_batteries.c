@@ -2,13 +2,9 @@
 /* printf, strings and a console for kernels that have none: the same as in the C library. */
 
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "../../kernel/profile/batteries/console.h"
 #include "../../kernel/profile/batteries/cpu_time.h"
@@ -25,7 +21,7 @@ static char wanted[256], made[256];
 		assert_string_equal(made, wanted);                                            \
 	} while (0)
 
-static void test_numbers(void **state)
+HOST_TEST(numbers)
 {
 	static const long values[] = { 0, 1, -1, 9, 10, 4095, INT_MAX, LONG_MAX, LONG_MIN };
 
@@ -43,7 +39,7 @@ static void test_numbers(void **state)
 	assert_same("%06lu.%03u", 42l, 7);
 }
 
-static void test_text(void **state)
+HOST_TEST(text)
 {
 	assert_same("%s|%8s|%-8s|%.2s|%.*s|%-*s|", "abc", "abc", "abc", "abc", 1, "abc", 6, "abc");
 	assert_same("%c%c%%", 'x', 'y');
@@ -51,7 +47,7 @@ static void test_text(void **state)
 	assert_int_equal(battery_snprintf(made, sizeof(made), "%.4s", "abcdefgh"), 4);
 }
 
-static void test_room(void **state)
+HOST_TEST(room)
 {
 	for (size_t size = 0; size < 8; size++) {
 		made[size] = '!';
@@ -64,7 +60,7 @@ static void test_room(void **state)
 }
 
 /* A format that ends too early reads nothing behind it. */
-static void test_cut_format(void **state)
+HOST_TEST(cut_format)
 {
 	static const char *const formats[] = { "a%", "a%-", "a%08l", "a%." };
 
@@ -78,7 +74,7 @@ static void test_cut_format(void **state)
 	}
 }
 
-static void test_memory(void **state)
+HOST_TEST(memory)
 {
 	char text[] = "0123456789", copy[11];
 
@@ -98,7 +94,7 @@ static void test_memory(void **state)
 	assert_true(memcmp("a\xff", "a\1", 2) > 0);
 }
 
-static void test_strings(void **state)
+HOST_TEST(strings)
 {
 	assert_int_equal(strlen(""), 0);
 	assert_int_equal(strlen("abc"), 3);
@@ -132,14 +128,14 @@ static int print(unsigned long ns, bool in_panic, const char *fmt, ...)
 }
 
 /* Interrupts cannot be switched off here, so only the line is checked, not its lock. */
-static void test_console(void **state)
+HOST_TEST(console)
 {
 	assert_int_equal(print(1234567999, true, "%s %d\n", "line", 2), 22);
 	assert_string_equal(made, "[    1.234567] line 2\n");
 }
 
 /* A thread that runs from 100 to 130 and from 170 on; another has the CPU meanwhile. */
-static void test_cpu_time(void **state)
+HOST_TEST(cpu_time)
 {
 	struct battery_cpu_time one = { 0 }, other = { 0 };
 
@@ -154,16 +150,4 @@ static void test_cpu_time(void **state)
 	assert_int_equal(battery_time_on(&one, 175), 35);
 	assert_int_equal(battery_time_off(&one), 140);
 	assert_int_equal(battery_time_on(&other, 1000), 40);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers), cmocka_unit_test(test_text),
-		cmocka_unit_test(test_room),	cmocka_unit_test(test_cut_format),
-		cmocka_unit_test(test_memory),	cmocka_unit_test(test_strings),
-		cmocka_unit_test(test_console), cmocka_unit_test(test_cpu_time),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

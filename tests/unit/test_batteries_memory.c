@@ -3,15 +3,11 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "../../kernel/profile/batteries/cpu.h"
 #include "../../kernel/profile/batteries/cpus.h"
@@ -33,14 +29,25 @@ static bool is_zero(const char *memory, size_t size)
 }
 
 /* Starts a heap in an arena that is neither aligned nor zero. */
-static int begin_heap(void **state)
+int unit_tests_begin(void **state)
 {
 	memset(arena, 0xaa, sizeof(arena));
 	battery_heap_init(arena + 1, ARENA_BYTES);
 	return 0;
 }
 
-static void test_heap_blocks(void **state)
+/* A block is at most a quarter larger than asked for, with its header. Wants a new heap. */
+HOST_TEST(heap_waste)
+{
+	for (size_t size = 64; size < 10000; size = size * 9 / 8) {
+		char *one = battery_zalloc(size), *next = battery_zalloc(size);
+
+		assert_non_null(next);
+		assert_in_range(next - one, size, (size + 32) * 5 / 4);
+	}
+}
+
+HOST_TEST(heap_blocks)
 {
 	char *blocks[200];
 
@@ -60,7 +67,7 @@ static void test_heap_blocks(void **state)
 }
 
 /* Freed memory comes back, zeroed, for sizes of the same class, the last one first. */
-static void test_heap_uses_again(void **state)
+HOST_TEST(heap_uses_again)
 {
 	char *first = battery_zalloc(5000), *second = battery_zalloc(5100);
 
@@ -75,17 +82,6 @@ static void test_heap_uses_again(void **state)
 	assert_ptr_equal(battery_zalloc(5000), first);
 	battery_free(first);
 	battery_free(second);
-}
-
-/* A block is at most a quarter larger than asked for, with its header. */
-static void test_heap_waste(void **state)
-{
-	for (size_t size = 64; size < 10000; size = size * 9 / 8) {
-		char *one = battery_zalloc(size), *next = battery_zalloc(size);
-
-		assert_non_null(next);
-		assert_in_range(next - one, size, (size + 32) * 5 / 4);
-	}
 }
 
 static void *use_heap(void *seed)
@@ -112,7 +108,7 @@ static void *use_heap(void *seed)
 	return seed;
 }
 
-static void test_heap_threads(void **state)
+HOST_TEST(heap_threads)
 {
 	pthread_t threads[NR_THREADS];
 	void *result;
@@ -125,7 +121,7 @@ static void test_heap_threads(void **state)
 	}
 }
 
-static void test_heap_is_full(void **state)
+HOST_TEST(heap_is_full)
 {
 	unsigned int nr = 0;
 	char *last = NULL, *block;
@@ -151,7 +147,7 @@ static void print_line(struct battery_text *text, const char *fmt, ...)
 	va_end(args);
 }
 
-static void test_text(void **state)
+HOST_TEST(text)
 {
 	char buf[16] = "................";
 	struct battery_text text = { buf, 15, 0, 0 };
@@ -176,7 +172,7 @@ static void *print_lines(void *thread)
 }
 
 /* Lines of several CPUs are whole, and each CPU's are in order. */
-static void test_text_threads(void **state)
+HOST_TEST(text_threads)
 {
 	pthread_t threads[NR_THREADS];
 	unsigned int next[NR_THREADS] = { 0 };
@@ -227,7 +223,7 @@ static void *call_cpus(void *cpus)
 }
 
 /* Two callers: each call runs once on each of its CPUs, and has run when its caller goes on. */
-static void test_cpus(void **state)
+HOST_TEST(cpus)
 {
 	pthread_t threads[NR_THREADS], other;
 
@@ -246,7 +242,7 @@ static void test_cpus(void **state)
 		pthread_join(threads[i], NULL);
 }
 
-static void test_clock(void **state)
+HOST_TEST(clock)
 {
 	unsigned long start = battery_cycles();
 
@@ -257,18 +253,4 @@ static void test_clock(void **state)
 			 1000000000ul * 86400 * 365 * 100 + 500);
 	assert_int_equal(battery_cycles_to_ns(17999999999ul, 18000000000ul), 1000000000);
 	assert_int_equal(battery_cycles_to_ns(1, 3), 333333333);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		/* The first one wants a new heap. */
-		cmocka_unit_test(test_heap_waste),	cmocka_unit_test(test_heap_blocks),
-		cmocka_unit_test(test_heap_uses_again), cmocka_unit_test(test_heap_threads),
-		cmocka_unit_test(test_heap_is_full),	cmocka_unit_test(test_text),
-		cmocka_unit_test(test_text_threads),	cmocka_unit_test(test_cpus),
-		cmocka_unit_test(test_clock),
-	};
-
-	return cmocka_run_group_tests(tests, begin_heap, NULL);
 }

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Call chains by frame pointers, and names from a table, as kernels without either use them. */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "../../kernel/profile/batteries/stack.h"
 #include "../../kernel/profile/batteries/symbols.h"
@@ -37,7 +33,7 @@ static void assert_symbol(u64 addr, const char *name, u64 begin)
 	assert_int_equal(start, begin);
 }
 
-static void test_symbols(void **state)
+HOST_TEST(symbols)
 {
 	u64 start;
 	char copy[8] = "xxxxxxx";
@@ -92,7 +88,7 @@ static void assert_chain(const struct battery_stack *stack, u32 max, u32 nr,
 	assert_int_equal(walk.hash, hash);
 }
 
-static void test_walk(void **state)
+HOST_TEST(walk)
 {
 	struct battery_stack stack = make_stack();
 
@@ -106,7 +102,7 @@ static void test_walk(void **state)
 }
 
 /* A frame pointer that is not a frame above the last one ends the walk, and is not followed. */
-static void test_walk_is_bounded(void **state)
+HOST_TEST(walk_is_bounded)
 {
 	struct battery_stack stack = make_stack();
 	const u64 wrong[] = { at(6), at(2), at(0),	at(15),	   at(16),
@@ -132,7 +128,7 @@ static noinline u32 walk_here(u64 *pcs, u64 *own)
 	return (u8)battery_stack_walk(&stack, pcs, 2).counts;
 }
 
-static noinline void test_this_stack(void **state)
+HOST_TEST(this_stack)
 {
 	u64 pcs[2], own;
 
@@ -141,24 +137,11 @@ static noinline void test_this_stack(void **state)
 	assert_int_equal(pcs[1], (u64)__builtin_return_address(0));
 }
 
-static void test_user(void **state)
+HOST_TEST(user)
 {
 	u64 pc = 0;
 	struct profile_stack_walk walk = battery_stack_user(0x1234, &pc);
 
 	assert_int_equal(pc, 0x1234);
 	assert_int_equal(walk.counts, PROFILE_STACK_COUNTS(0, 1, PROFILE_STACK_WHOLE, 0));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_symbols),
-		cmocka_unit_test(test_walk),
-		cmocka_unit_test(test_walk_is_bounded),
-		cmocka_unit_test(test_this_stack),
-		cmocka_unit_test(test_user),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,13 +4,9 @@
  * cost does not grow with the number of descriptors. Cost is counted in basic blocks (blocks.h).
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "blocks.h"
 #include <lego/fd_tree.h>
@@ -86,8 +82,10 @@ static void check_from(int fd)
 	assert_ptr_equal(fd_tree_get(&tree, fd), model[fd]);
 }
 
+#define TEST(name) HOST_TEST_WITH(name, set_up, tear_down)
+
 /* Mostly sets, then mostly clears, so that whole nodes become full and empty again. */
-static void test_random_changes(void **state)
+TEST(random_changes)
 {
 	for (int n = 0; n < 200000; n++) {
 		bool fills = n / 50000 % 2 == 0;
@@ -100,7 +98,7 @@ static void test_random_changes(void **state)
 	}
 }
 
-static void test_lowest_free(void **state)
+TEST(lowest_free)
 {
 	for (int fd = 0; fd < NR_FDS; fd++) {
 		assert_int_equal(fd_tree_next_free(&tree, 0), fd);
@@ -117,7 +115,7 @@ static void test_lowest_free(void **state)
 }
 
 /* Two distant descriptors: the tree has few nodes, and a search skips the gap. */
-static void test_sparse(void **state)
+TEST(sparse)
 {
 	set(SPARSE - 1, model);
 	set(70, model);
@@ -131,7 +129,7 @@ static void test_sparse(void **state)
 	assert_null(fd_tree_leaf(&tree, INT32_MAX));
 }
 
-static void test_copy(void **state)
+TEST(copy)
 {
 	struct fd_tree other = { 0 };
 
@@ -149,7 +147,7 @@ static void test_copy(void **state)
 }
 
 /* Whichever allocation fails, the tree is unchanged and can be freed. */
-static void test_no_memory(void **state)
+TEST(no_memory)
 {
 	set(5, model);
 	for (nr_allowed = 0; !fd_tree_make_leaf(&tree, SPARSE - 1); nr_allowed++) {
@@ -181,22 +179,10 @@ static u64 worst_cost(int nr)
 	return worst;
 }
 
-static void test_cost_is_flat(void **state)
+TEST(cost_is_flat)
 {
 	u64 few = worst_cost(100), many = worst_cost(NR_FDS);
 
 	assert_in_range(few, 10, 200); /* at least 10, to show that blocks are counted */
 	assert_in_range(many, few, 2 * few);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(random_changes), TEST(lowest_free), TEST(sparse),
-		TEST(copy),	      TEST(no_memory),	 TEST(cost_is_flat),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

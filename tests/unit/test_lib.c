@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Tests kernel/lib/ against the host's C library and plain arithmetic. See lego_names.h. */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <lego/errno.h>
 #include <lego/kernel.h>
@@ -37,7 +33,7 @@ static u64 random_sized_u64(void)
 	return random_u64() >> (random_u64() % 64);
 }
 
-static void test_mul_div(void **state)
+HOST_TEST(mul_div)
 {
 	static const u64 edges[] = { 0,
 				     1,
@@ -82,7 +78,7 @@ static int compare_elements(const void *a_, const void *b_)
 	return (a->key > b->key) - (a->key < b->key);
 }
 
-static void test_sort(void **state)
+HOST_TEST(sort)
 {
 	static struct element elements[1000];
 
@@ -104,7 +100,7 @@ static void test_sort(void **state)
 	}
 }
 
-static void test_glob(void **state)
+HOST_TEST(glob)
 {
 	static const struct {
 		const char *pattern, *text;
@@ -131,7 +127,7 @@ static void test_glob(void **state)
 				"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"));
 }
 
-static void test_parse_u64(void **state)
+HOST_TEST(parse_u64)
 {
 	static const char *const bad[] = { "",	 "-1", "+1",  " 1",  "1 ", "0x",
 					   "x1", "1a", "0xg", "1.0", "--", "0x-1" };
@@ -173,7 +169,7 @@ static void same_print(const char *fmt, ...)
 	}
 }
 
-static void test_printf(void **state)
+HOST_TEST(printf)
 {
 	static const char *const flags[] = { "", "-", "0", "+", " ", "#", "-0", "+0", "- ", "#0" };
 	static const char *const widths[] = { "", "1", "7", "20", ".0", ".1", "12.5", "3.9" };
@@ -212,7 +208,7 @@ static void test_printf(void **state)
 	same_print("%3u.%02u %4lu.%09lu", 7u, 5u, 3ul, 7ul);
 }
 
-static void test_scnprintf_returns_stored_length(void **state)
+HOST_TEST(scnprintf_returns_stored_length)
 {
 	char buf[4];
 
@@ -223,7 +219,7 @@ static void test_scnprintf_returns_stored_length(void **state)
 }
 
 /* A name with control characters stays on its line, quoted, and cannot imitate kernel messages. */
-static void test_escaped_names(void **state)
+HOST_TEST(escaped_names)
 {
 	char text[64];
 
@@ -243,7 +239,7 @@ static void test_escaped_names(void **state)
 }
 
 /* Every length up to a few words, every alignment, and every overlap. */
-static void test_memory(void **state)
+HOST_TEST(memory)
 {
 	u8 ours[128], theirs[128];
 
@@ -272,7 +268,7 @@ static void test_memory(void **state)
 	assert_true(lego_memcmp("aaaaaaaa\x01", "aaaaaaaa\x80", 9) < 0);
 }
 
-static void test_strings(void **state)
+HOST_TEST(strings)
 {
 	const char *text = "a.b.c";
 	char buf[4];
@@ -336,7 +332,7 @@ static void expect_text(struct text *text, const char *first, size_t nr_x)
 		assert_int_equal(read[i], 'x');
 }
 
-static void test_text_of_a_string_that_changes(void **state)
+HOST_TEST(text_of_a_string_that_changes)
 {
 	struct text text = { 0 };
 
@@ -362,7 +358,7 @@ static void test_text_of_a_string_that_changes(void **state)
 }
 
 /* A text much longer than one kmalloc(), read in chunks of odd sizes. */
-static void test_long_text(void **state)
+HOST_TEST(long_text)
 {
 	enum {
 		NR_LINES = 1000000
@@ -409,7 +405,7 @@ static void end_lines(void *last)
 }
 
 /* Only one line at a time is in memory. Reads may go forward, but not back. */
-static void test_text_made_while_it_is_read(void **state)
+HOST_TEST(text_made_while_it_is_read)
 {
 	struct text text = { 0 };
 	u32 last = 12345;
@@ -441,24 +437,4 @@ static void test_text_made_while_it_is_read(void **state)
 	text_free(&text);
 	assert_int_equal(nr_ends, 2);
 	assert_int_equal(text_read(&text, 0, read, 100), 0);
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mul_div),
-		cmocka_unit_test(test_sort),
-		cmocka_unit_test(test_glob),
-		cmocka_unit_test(test_parse_u64),
-		cmocka_unit_test(test_printf),
-		cmocka_unit_test(test_escaped_names),
-		cmocka_unit_test(test_scnprintf_returns_stored_length),
-		cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_strings),
-		cmocka_unit_test(test_text_of_a_string_that_changes),
-		cmocka_unit_test(test_long_text),
-		cmocka_unit_test(test_text_made_while_it_is_read),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,13 +4,9 @@
  * number of locks. Cost is counted in basic blocks (blocks.h).
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "blocks.h"
 #include "../../kernel/fs/lock_tree.h"
@@ -116,7 +112,9 @@ static void check_walks(u32 nr_held)
 	assert_int_equal(nr_owned, nr_held);
 }
 
-static void test_random_changes(void **state)
+#define TEST(name) HOST_TEST_WITH(name, set_up, NULL)
+
+TEST(random_changes)
 {
 	u32 nr_held = 0;
 
@@ -165,7 +163,7 @@ static u64 cost_among(u32 nr, bool same_byte)
 	return nr_blocks;
 }
 
-static void test_cost(void **state)
+TEST(cost)
 {
 	for (int same_byte = 0; same_byte < 2; same_byte++) {
 		u64 few = cost_among(64, same_byte), many = cost_among(MAX_LOCKS - 1, same_byte);
@@ -173,14 +171,4 @@ static void test_cost(void **state)
 		/* Paths are 6 and 16 nodes long, and at most 1.44 times that. */
 		assert_true(many < 4 * few);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_random_changes, set_up),
-		cmocka_unit_test_setup(test_cost, set_up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Tests arch/x86/boot/multiboot2.c with good and bad tags. See lego_names.h. */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <lego/boot.h>
 #include <lego/bug.h>
@@ -175,7 +171,7 @@ static void make_good(void)
 	start_tag(0, 8);
 }
 
-static void test_good(void **state)
+HOST_TEST(good)
 {
 	make_good();
 	assert_true(read_info(build_bytes));
@@ -193,7 +189,7 @@ static void test_good(void **state)
 	assert_int_equal(nr_warnings, 0);
 }
 
-static void test_newer_rsdp_first(void **state)
+HOST_TEST(newer_rsdp_first)
 {
 	start_info();
 	put_tag(15, "2SD PTR 1234567890AB1234567890ABCDEF", 36);
@@ -208,7 +204,7 @@ static void test_newer_rsdp_first(void **state)
  * Truncates the information at every length. Nothing beyond the end may be read, and each
  * truncation warns.
  */
-static void test_truncated(void **state)
+HOST_TEST(truncated)
 {
 	make_good();
 	for (u32 total = 8; total < build_bytes; total++) {
@@ -217,7 +213,7 @@ static void test_truncated(void **state)
 	}
 }
 
-static void test_not_mapped(void **state)
+HOST_TEST(not_mapped)
 {
 	make_good();
 	block_bytes = 0;
@@ -229,7 +225,7 @@ static void test_not_mapped(void **state)
 	assert_false(read_block());
 }
 
-static void test_bad_tags(void **state)
+HOST_TEST(bad_tags)
 {
 	static const u32 sizes[] = { 0, 7, 1000, 0x7fffffff, 0xfffffff9, 0xffffffff };
 
@@ -244,7 +240,7 @@ static void test_bad_tags(void **state)
 	}
 }
 
-static void test_bad_content(void **state)
+HOST_TEST(bad_content)
 {
 	start_info();
 	put_tag(1, "no end", 6);
@@ -279,7 +275,7 @@ static void test_bad_content(void **state)
 }
 
 /* Changes each byte. The sanitizer stops the test if anything beyond the end is read. */
-static void test_noise(void **state)
+HOST_TEST(noise)
 {
 	u32 total;
 
@@ -296,16 +292,4 @@ static void test_noise(void **state)
 		assert_true(read_info(total));
 		build[at] = good;
 	}
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_good),	  cmocka_unit_test(test_newer_rsdp_first),
-		cmocka_unit_test(test_truncated), cmocka_unit_test(test_not_mapped),
-		cmocka_unit_test(test_bad_tags),  cmocka_unit_test(test_bad_content),
-		cmocka_unit_test(test_noise),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

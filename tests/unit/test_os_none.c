@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Tests kernel/profile/os.h: the default sort, division, parsing and glob patterns. */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #undef __always_inline
 #include <lego/types.h>
@@ -42,7 +38,7 @@ static int compare_ints(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-static void test_sort(void **state)
+HOST_TEST(sort)
 {
 	int values[37], sorted[37];
 
@@ -55,7 +51,7 @@ static void test_sort(void **state)
 	}
 }
 
-static void test_mul_div(void **state)
+HOST_TEST(mul_div)
 {
 	static const u64 numbers[] = { 0, 1, 2, 3, 1000000000, ~0u, 1ull << 63, ~0ull - 1, ~0ull };
 	size_t nr = PF_ARRAY_SIZE(numbers);
@@ -71,7 +67,7 @@ static void test_mul_div(void **state)
 	}
 }
 
-static void test_parse(void **state)
+HOST_TEST(parse)
 {
 	static const char *const wrong[] = { "", "-1", "1 ", "x", "18446744073709551617" };
 	u64 value;
@@ -84,7 +80,7 @@ static void test_parse(void **state)
 		assert_int_equal(os_parse_u64(wrong[i], &value), -OS_EINVAL);
 }
 
-static void test_globs(void **state)
+HOST_TEST(globs)
 {
 	assert_true(os_glob_match_list("flush", "flush"));
 	assert_true(os_glob_match_list("a,flush", "flush"));
@@ -95,16 +91,4 @@ static void test_globs(void **state)
 	assert_false(os_glob_match_list("flushes,f", "flush"));
 	assert_false(os_glob_match_list("", "flush"));
 	assert_false(os_glob_match_list("a*,b*", "flush"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sort),
-		cmocka_unit_test(test_mul_div),
-		cmocka_unit_test(test_parse),
-		cmocka_unit_test(test_globs),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -127,7 +127,9 @@ static void expect_report(unsigned int number, const char *why, const char *sinc
 	assert_log(text);
 }
 
-static void test_full_report_to_the_byte(void **state)
+#define TEST(name) HOST_TEST_WITH(name, setup, teardown)
+
+TEST(full_report_to_the_byte)
 {
 	profile_init();
 	/* Each CPU: seven for samples, one for points. Once: a spare archive, a report's points. */
@@ -154,7 +156,7 @@ static void test_full_report_to_the_byte(void **state)
 	assert_non_null(strstr(host_log, "Kernel Heatmap"));
 }
 
-static void test_on_exit_patterns(void **state)
+TEST(on_exit_patterns)
 {
 	assert_true(printed_at_exit("all"));
 	assert_false(printed_at_exit("none"));
@@ -166,7 +168,7 @@ static void test_on_exit_patterns(void **state)
 	assert_false(printed_at_exit("*x"));
 }
 
-static void test_bad_values_are_refused(void **state)
+TEST(bad_values_are_refused)
 {
 	static const char *const bad_on_exit[] = { "", ",", "a,", ",a", "a,,b" };
 	static const char *const bad_top[] = {
@@ -192,7 +194,7 @@ static void test_bad_values_are_refused(void **state)
 	assert_non_null(strstr(host_log, "(all)"));
 }
 
-static void test_report_widths(void **state)
+TEST(report_widths)
 {
 	static const char *const bad[] = { "", "wid", "wide,", "Wide", "histogram wide" };
 
@@ -216,7 +218,7 @@ static void test_report_widths(void **state)
 	assert_null(strstr(host_log, "net.ns"));
 }
 
-static void test_names_are_made_printable(void **state)
+TEST(names_are_made_printable)
 {
 	strcpy(proc.comm, "a\nb\x1b[2J\xff");
 	host_wait_status = 9;
@@ -227,7 +229,7 @@ static void test_names_are_made_printable(void **state)
 		strstr(host_log, ": a?b?[2J? (pid 20) was killed by signal 9 after 0.000 s\n"));
 }
 
-static void test_what_is_unknown_is_not_printed(void **state)
+TEST(what_is_unknown_is_not_printed)
 {
 	host_wait_status = OS_NO_STATUS;
 	host_age_ns = OS_NO_AGE;
@@ -243,7 +245,7 @@ static void report_once(void)
 	profile_report("from an interrupt");
 }
 
-static void test_report_inside_a_report_comes_after_it(void **state)
+TEST(report_inside_a_report_comes_after_it)
 {
 	const char *end, *second;
 
@@ -266,7 +268,7 @@ static void report_meanwhile(void)
 }
 
 /* A report requested while an exit report is being printed follows it. */
-static void test_report_inside_an_exit_report(void **state)
+TEST(report_inside_an_exit_report)
 {
 	second_proc = (struct process){ .pid = 21, .comm = "second" };
 	profile_process_init(&second_proc);
@@ -290,7 +292,7 @@ static void wait_a_little(void)
 }
 
 /* Reports from two threads never mix, and every exit has its report. */
-static void test_reports_do_not_mix(void **state)
+TEST(reports_do_not_mix)
 {
 	unsigned int nr_begin = 0, nr_end = 0, nr_exits = 0, inside = 0, number, last = 0;
 	pthread_t thread;
@@ -323,7 +325,7 @@ static void test_reports_do_not_mix(void **state)
 	assert_true(nr_begin > 50);
 }
 
-static void test_reset_empties_all(void **state)
+TEST(reset_empties_all)
 {
 	char text[4096];
 
@@ -370,7 +372,7 @@ static char *report_of_work(bool extra_reports)
 	return strndup(text, end - text);
 }
 
-static void test_extra_reports_change_nothing(void **state)
+TEST(extra_reports_change_nothing)
 {
 	char *without = report_of_work(false), *with = report_of_work(true);
 
@@ -393,7 +395,7 @@ static void fault_again(void)
 }
 
 /* A panic interrupts a report that is being printed, and faults again while it prints its own. */
-static void test_panic(void **state)
+TEST(panic)
 {
 	const char *panic;
 
@@ -419,7 +421,7 @@ static void sysrq_meanwhile(void)
 	profile_report("sysrq");
 }
 
-static void test_report_as_a_text(void **state)
+TEST(report_as_a_text)
 {
 	const char *text;
 	char want[8192], tables_text[4096];
@@ -446,7 +448,7 @@ static void test_report_as_a_text(void **state)
 }
 
 /* The file refuses the name of an unknown function, since its table would always be empty. */
-static void test_unknown_function_is_refused(void **state)
+TEST(unknown_function_is_refused)
 {
 	assert_int_equal(host_file_write("profile/function", "fn_4\n"), 0);
 	assert_int_equal(host_file_write("profile/function", "no_such_function\n"), -EINVAL);
@@ -461,7 +463,7 @@ static void write_another_function(void)
 }
 
 /* A table shows the function that was selected when the reader began. */
-static void test_function_changes_while_it_is_printed(void **state)
+TEST(function_changes_while_it_is_printed)
 {
 	const char *text;
 
@@ -474,7 +476,7 @@ static void test_function_changes_while_it_is_printed(void **state)
 	assert_non_null(strstr(host_file_read("profile/function"), "Kernel Heatmap of fn_77: 0 "));
 }
 
-static void test_on_exit_file(void **state)
+TEST(on_exit_file)
 {
 	assert_string_equal(host_file_read("profile/on_exit"), "all\n");
 	assert_int_equal(host_file_write("profile/on_exit", "none\n"), 0);
@@ -549,7 +551,7 @@ static void *report_exit_too_late(void *arg)
  * Switching off waits for the report being printed and for the requested one. Later reports block
  * for ever, so this is the last test.
  */
-static void test_power_off_waits_for_reports(void **state)
+TEST(power_off_waits_for_reports)
 {
 	static struct process late;
 	pthread_t thread;
@@ -572,31 +574,4 @@ static void test_power_off_waits_for_reports(void **state)
 	assert_log("");
 	host_on_wait = NULL;
 	profile_process_release(&late);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(test_full_report_to_the_byte),
-		TEST(test_on_exit_patterns),
-		TEST(test_bad_values_are_refused),
-		TEST(test_report_widths),
-		TEST(test_names_are_made_printable),
-		TEST(test_what_is_unknown_is_not_printed),
-		TEST(test_report_inside_a_report_comes_after_it),
-		TEST(test_report_inside_an_exit_report),
-		TEST(test_reports_do_not_mix),
-		TEST(test_reset_empties_all),
-		TEST(test_extra_reports_change_nothing),
-		TEST(test_report_as_a_text),
-		TEST(test_unknown_function_is_refused),
-		TEST(test_function_changes_while_it_is_printed),
-		TEST(test_on_exit_file),
-		TEST(test_panic),
-		TEST(test_power_off_waits_for_reports),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

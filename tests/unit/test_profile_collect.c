@@ -70,8 +70,10 @@ static void no_drops(const struct sample_stats *stats)
 		assert_int_equal(stats->nr_dropped[i], 0);
 }
 
+#define TEST(name) HOST_TEST_WITH(name, setup, NULL)
+
 /* The last process is as well known as the first, and the memory does not grow. */
-static void test_long_run(void **state)
+TEST(long_run)
 {
 	struct sample_stats stats;
 	int nr_allocated = 0;
@@ -96,7 +98,7 @@ static void test_long_run(void **state)
 }
 
 /* Samples of user code without a chain still say where they were taken. */
-static void test_user_code_keeps_its_place(void **state)
+TEST(user_code_keeps_its_place)
 {
 	const struct sample_record *rec = NULL;
 	u64 nr = 0;
@@ -118,7 +120,7 @@ static void test_user_code_keeps_its_place(void **state)
 }
 
 /* Processes that still run keep their numbers, and their chains as long as there is room. */
-static void test_live_processes_stay(void **state)
+TEST(live_processes_stay)
 {
 	begin();
 	strcpy(host_comm, "server");
@@ -134,7 +136,7 @@ static void test_live_processes_stay(void **state)
 }
 
 /* Thousands of programs with names of their own are summed up in the end. None of them is lost. */
-static void test_many_programs(void **state)
+TEST(many_programs)
 {
 	struct sample_stats stats;
 
@@ -151,7 +153,7 @@ static void test_many_programs(void **state)
 }
 
 /* More live processes than there is room for: their numbers go, their samples stay. */
-static void test_too_many_live(void **state)
+TEST(too_many_live)
 {
 	struct sample_stats stats;
 
@@ -165,7 +167,7 @@ static void test_too_many_live(void **state)
 }
 
 /* Samples whose call and function had no room are neither "[no call]" nor only in a sum. */
-static void test_calls_add_up(void **state)
+TEST(calls_add_up)
 {
 	static struct view view;
 	u64 nr_unknown = 0, nr_functions = 0;
@@ -194,7 +196,7 @@ static void test_calls_add_up(void **state)
 }
 
 /* A reader sees the same records while the worker runs, and the next reader sees each once. */
-static void test_pinned(void **state)
+TEST(pinned)
 {
 	const struct sample_record *rec = NULL, *first;
 	u64 nr = 0;
@@ -218,7 +220,7 @@ static void test_pinned(void **state)
 }
 
 /* After a reset, nothing of the old records comes back from the archive. */
-static void test_reset(void **state)
+TEST(reset)
 {
 	begin();
 	for (u32 pid = 1; pid <= 100; pid++)
@@ -248,7 +250,7 @@ static void *sample_for_ever(void *unused)
 }
 
 /* A CPU takes samples while the worker collects and readers read. Nothing is lost or seen twice. */
-static void test_at_once(void **state)
+TEST(at_once)
 {
 	pthread_t thread;
 	u64 nr_before = 0;
@@ -270,26 +272,9 @@ static void test_at_once(void **state)
 	assert_int_equal(check_stats().nr_unread, 0);
 }
 
-static int init(void **state)
+int unit_tests_begin(void **state)
 {
 	assert_int_equal(host_set_param("profile.samples", LOG_BYTES), 0);
 	sample_init();
 	return 0;
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_long_run, setup),
-		cmocka_unit_test_setup(test_user_code_keeps_its_place, setup),
-		cmocka_unit_test_setup(test_live_processes_stay, setup),
-		cmocka_unit_test_setup(test_many_programs, setup),
-		cmocka_unit_test_setup(test_too_many_live, setup),
-		cmocka_unit_test_setup(test_calls_add_up, setup),
-		cmocka_unit_test_setup(test_pinned, setup),
-		cmocka_unit_test_setup(test_reset, setup),
-		cmocka_unit_test_setup(test_at_once, setup),
-	};
-
-	return cmocka_run_group_tests(tests, init, NULL);
 }

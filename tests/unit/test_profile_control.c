@@ -38,7 +38,7 @@ static void boot_with(const char *points)
 }
 
 /* Runs first. */
-static void test_boot(void **state)
+HOST_TEST(boot)
 {
 	profile_init();
 	expect_points("OAF");
@@ -67,7 +67,7 @@ static void test_boot(void **state)
 	assert_int_equal(host_nr_fences_dropped, 1);
 }
 
-static void test_bad_values_are_refused(void **state)
+HOST_TEST(bad_values_are_refused)
 {
 	static const char *const bad[] = { "", ",", " ", "-", "a,-", "-,a", "unordered,-" };
 	char too_long[400];
@@ -89,7 +89,7 @@ static void test_bad_values_are_refused(void **state)
 }
 
 /* The longest list is accepted. */
-static void test_long_list(void **state)
+HOST_TEST(long_list)
 {
 	char list[256];
 
@@ -103,7 +103,7 @@ static void test_long_list(void **state)
 	expect_points("OAf");
 }
 
-static void test_file(void **state)
+HOST_TEST(file)
 {
 	boot_with("*");
 	assert_int_equal(host_file_write(path, "-tlb_*\n"), 0);
@@ -123,7 +123,7 @@ static void hit(void)
 	host_now += 5;
 }
 
-static void test_reset_by_the_file(void **state)
+HOST_TEST(reset_by_the_file)
 {
 	static struct point_snapshot snap;
 
@@ -139,25 +139,11 @@ static void test_reset_by_the_file(void **state)
 	expect_points("OAF");
 }
 
-static void test_key(void **state)
+HOST_TEST(key)
 {
 	boot_with("tlb_one");
 	host_sysrq('o');
 	expect_points("oaf");
 	host_sysrq('o');
 	expect_points("OAF");
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_boot),
-		cmocka_unit_test(test_bad_values_are_refused),
-		cmocka_unit_test(test_long_list),
-		cmocka_unit_test(test_file),
-		cmocka_unit_test(test_reset_by_the_file),
-		cmocka_unit_test(test_key),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

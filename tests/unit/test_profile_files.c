@@ -63,7 +63,9 @@ static int setup_files(void **state)
 	return 0;
 }
 
-static void test_calls_errors_and_times(void **state)
+#define TEST(name) HOST_TEST_WITH(name, setup_files, teardown)
+
+TEST(calls_errors_and_times)
 {
 	const struct file_row *row;
 
@@ -88,7 +90,7 @@ static void test_calls_errors_and_times(void **state)
 }
 
 /* The time off a CPU is that of the call. */
-static void test_time_off_a_cpu(void **state)
+TEST(time_off_a_cpu)
 {
 	begin_call(2, "/fifo");
 	host_now += 1000;
@@ -98,7 +100,7 @@ static void test_time_off_a_cpu(void **state)
 	assert_int_equal(entry_of(2)->cpu_ns, 100);
 }
 
-static void test_the_first_path_of_a_call_counts(void **state)
+TEST(the_first_path_of_a_call_counts)
 {
 	begin_call(2, "/old");
 	profile_path("/new\0\0\0", 4);
@@ -111,7 +113,7 @@ static void test_the_first_path_of_a_call_counts(void **state)
 }
 
 /* Only the ends of paths differ, at each place of a word, and beyond what is stored. */
-static void test_paths_of_each_length(void **state)
+TEST(paths_of_each_length)
 {
 	char path[400], text[FILE_PATH_BYTES];
 
@@ -130,7 +132,7 @@ static void test_paths_of_each_length(void **state)
 }
 
 /* A call that is interrupted by a signal counts once, when it is resumed and ends. */
-static void test_restarted_call(void **state)
+TEST(restarted_call)
 {
 	begin_call(2, "/fifo");
 	host_now += 100;
@@ -144,7 +146,7 @@ static void test_restarted_call(void **state)
 	assert_int_equal(entry_of(2)->nr_calls, 1);
 }
 
-static void test_off_and_reset(void **state)
+TEST(off_and_reset)
 {
 	call("/a", 1, 0);
 	files_reset();
@@ -170,7 +172,7 @@ static void test_off_and_reset(void **state)
 }
 
 /* Names of two processes, of which one has ended: its calls stay in the sum. */
-static void test_processes(void **state)
+TEST(processes)
 {
 	call("/a", 5, 0);
 	read_view(&proc);
@@ -183,7 +185,7 @@ static void test_processes(void **state)
 }
 
 /* More paths than there is room for. No call is lost, and what took longest keeps its name. */
-static void test_many_paths(void **state)
+TEST(many_paths)
 {
 	char path[32];
 	u64 nr = 0;
@@ -208,7 +210,7 @@ static void test_many_paths(void **state)
 }
 
 /* Without the worker, the store runs full: calls without room are counted. */
-static void test_full_store(void **state)
+TEST(full_store)
 {
 	char path[32];
 
@@ -222,7 +224,7 @@ static void test_full_store(void **state)
 	assert_int_equal(file_view.all.cycles + files_read_lost().cycles, 15000);
 }
 
-static void test_report(void **state)
+TEST(report)
 {
 	struct report report = { .top = 2 };
 
@@ -246,24 +248,9 @@ static void test_report(void **state)
 			    "100.00    0.000001000         5         3         total\n");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup_files, teardown)
-
-int main(void)
+int unit_tests_begin(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(test_calls_errors_and_times),
-		TEST(test_time_off_a_cpu),
-		TEST(test_the_first_path_of_a_call_counts),
-		TEST(test_paths_of_each_length),
-		TEST(test_restarted_call),
-		TEST(test_off_and_reset),
-		TEST(test_processes),
-		TEST(test_many_paths),
-		TEST(test_full_store),
-		TEST(test_report),
-	};
-
 	profile_init();
 	files_init();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
 }

@@ -57,8 +57,10 @@ static void offer_some(const struct finding_scope *scope)
 	finding_of_cpu_time(scope, 20 * MS, "the fourth");
 }
 
+#define TEST(name) HOST_TEST_WITH(name, setup, NULL)
+
 /* At most three, the largest first. No finding forges a line. */
-static void test_order(void **state)
+TEST(order)
 {
 	offer = offer_some;
 	print(100, 100);
@@ -68,7 +70,7 @@ static void test_order(void **state)
 }
 
 /* CPU time that is a small part of the wall time is not told, whatever its share. */
-static void test_a_small_part_of_the_wall_time(void **state)
+TEST(a_small_part_of_the_wall_time)
 {
 	offer = offer_some;
 	print(1000, 50);
@@ -84,7 +86,7 @@ static void offer_last(const struct finding_scope *scope)
 	finding_of_cpu_time(scope, 10 * MS, "little");
 }
 
-static void test_last_resort(void **state)
+TEST(last_resort)
 {
 	offer = offer_last;
 	print(100, 100);
@@ -96,7 +98,7 @@ static void offer_short(const struct finding_scope *scope)
 	finding_of_cpu_time(scope, MS - 1, "a millisecond less one");
 }
 
-static void test_short_times_and_none(void **state)
+TEST(short_times_and_none)
 {
 	offer = offer_short;
 	print(1, 1);
@@ -105,7 +107,7 @@ static void test_short_times_and_none(void **state)
 	assert_string_equal(host_log, "");
 }
 
-static void test_numbers(void **state)
+TEST(numbers)
 {
 	char text[FINDING_COUNT_BYTES];
 
@@ -155,7 +157,7 @@ static void offer_samples(const struct finding_scope *scope)
 	samples_unpin();
 }
 
-static void test_samples(void **state)
+TEST(samples)
 {
 	offer = offer_samples;
 	take_samples(5);
@@ -168,7 +170,7 @@ static void test_samples(void **state)
 }
 
 /* Few samples prove nothing, and neither do samples of which many were lost. */
-static void test_few_or_lost_samples(void **state)
+TEST(few_or_lost_samples)
 {
 	offer = offer_samples;
 	take(0x401000, true, 49);
@@ -200,7 +202,7 @@ static void add_call(u64 nr, const char *name, u64 ns, u64 cpu_ns, u64 nr_calls)
 }
 
 /* The CPU time decides, not the wall time. Calls in step with the first one are told, too. */
-static void test_calls(void **state)
+TEST(calls)
 {
 	offer = offer_calls;
 	calls.nr_entries = 0;
@@ -232,7 +234,7 @@ static void set_errors(struct strace_entry *entry, u32 first, u32 nr_kinds, u64 
 }
 
 /* The most frequent error is told, unless fewer than a tenth of the calls failed. */
-static void test_errors(void **state)
+TEST(errors)
 {
 	offer = offer_calls;
 	calls.nr_entries = 0;
@@ -258,7 +260,7 @@ static void test_errors(void **state)
 }
 
 /* The size is the average of all forks. Calls that are told without a fork do not have it. */
-static void test_forks(void **state)
+TEST(forks)
 {
 	offer = offer_calls;
 	calls.nr_entries = 0;
@@ -278,7 +280,7 @@ static void test_forks(void **state)
 	calls.nr_forks = 0;
 }
 
-static void test_faults(void **state)
+TEST(faults)
 {
 	offer = offer_calls;
 	calls.nr_entries = 0;
@@ -292,22 +294,8 @@ static void test_faults(void **state)
 				      "brk, 0 mmap, 0 munmap [CPU time; Kernel strace]\n");
 }
 
-int main(void)
+int unit_tests_begin(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_order, setup),
-		cmocka_unit_test_setup(test_a_small_part_of_the_wall_time, setup),
-		cmocka_unit_test_setup(test_last_resort, setup),
-		cmocka_unit_test_setup(test_short_times_and_none, setup),
-		cmocka_unit_test_setup(test_numbers, setup),
-		cmocka_unit_test_setup(test_samples, setup),
-		cmocka_unit_test_setup(test_few_or_lost_samples, setup),
-		cmocka_unit_test_setup(test_calls, setup),
-		cmocka_unit_test_setup(test_errors, setup),
-		cmocka_unit_test_setup(test_forks, setup),
-		cmocka_unit_test_setup(test_faults, setup),
-	};
-
 	sample_init();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
 }

@@ -44,7 +44,9 @@ static int tear_down(void **state)
 	return functions_count(false);
 }
 
-static void test_counts(void **state)
+#define TEST(name) HOST_TEST_WITH(name, set_up, tear_down)
+
+TEST(counts)
 {
 	struct function_snapshot snap;
 
@@ -59,7 +61,7 @@ static void test_counts(void **state)
 }
 
 /* The counts of one CPU, by function: what its callers have called is one row. */
-static void test_counts_of_a_cpu(void **state)
+TEST(counts_of_a_cpu)
 {
 	struct profile_function_call call, parent = { 0 };
 	struct function_snapshot snap;
@@ -85,7 +87,7 @@ static void test_counts_of_a_cpu(void **state)
 }
 
 /* The call that switches counting off does not contain the time of the patching. */
-static void test_switching_off_takes_no_time(void **state)
+TEST(switching_off_takes_no_time)
 {
 	struct profile_function_call call, parent = { 0 };
 
@@ -104,7 +106,7 @@ static void test_switching_off_takes_no_time(void **state)
  * While counting is off, a tracer may still let functions call the hooks. Those calls do not count
  * as lost.
  */
-static void test_calls_in_nmis(void **state)
+TEST(calls_in_nmis)
 {
 	profile_function_in_nmi();
 	assert_int_equal(read_counts().lost.nr_in_nmi, 1);
@@ -123,7 +125,7 @@ static void reset_once(void)
 }
 
 /* A snapshot has the counts from before a reset or from after it, never a negative difference. */
-static void test_reset_during_snapshot(void **state)
+TEST(reset_during_snapshot)
 {
 	struct function_snapshot snap;
 
@@ -134,18 +136,4 @@ static void test_reset_during_snapshot(void **state)
 	assert_int_equal(snap.nr, 100);
 	assert_int_equal(snap.pairs[0].cycles, 1000);
 	assert_int_equal(read_counts().nr_pairs, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_counts, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_counts_of_a_cpu, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_switching_off_takes_no_time, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(test_calls_in_nmis, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_reset_during_snapshot, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,8 +68,10 @@ static void expect_ticks(u64 nr)
 	assert_int_equal(nr_ticks(), nr);
 }
 
+#define TEST(name) HOST_TEST_WITH(name, setup, NULL)
+
 /* Runs first: ticks before sample_init() are not counted. */
-static void test_nothing_before_init(void **state)
+TEST(nothing_before_init)
 {
 	tick(TEXT);
 	expect_ticks(0);
@@ -80,7 +82,7 @@ static void test_nothing_before_init(void **state)
 }
 
 /* CPUs 2 and 3 got no memory in the test above: their kernel ticks are counted as dropped. */
-static void test_no_memory_is_dropped(void **state)
+TEST(no_memory_is_dropped)
 {
 	host_cpu = 2;
 	tick(TEXT);
@@ -92,7 +94,7 @@ static void test_no_memory_is_dropped(void **state)
 	assert_int_equal(snap.nr_class[HEAT_USER], 1);
 }
 
-static void test_functions_add_up(void **state)
+TEST(functions_add_up)
 {
 	for (u32 i = 0; i < 256; i++)
 		tick(TEXT + 0x500 + i);
@@ -105,7 +107,7 @@ static void test_functions_add_up(void **state)
 	assert_int_equal(nr_at(TEXT + 0x600), 1);
 }
 
-static void test_all_cpus_count(void **state)
+TEST(all_cpus_count)
 {
 	for (host_cpu = 0; host_cpu < 2; host_cpu++) {
 		for (u32 i = 0; i <= host_cpu; i++)
@@ -116,7 +118,7 @@ static void test_all_cpus_count(void **state)
 	assert_int_equal(nr_at(TEXT), 3);
 }
 
-static void test_classes(void **state)
+TEST(classes)
 {
 	tick_user();
 	tick_user();
@@ -146,7 +148,7 @@ static void test_classes(void **state)
 			    "0000000000000000                [user]           2      14.29");
 }
 
-static void test_unknown_addresses_stay_exact(void **state)
+TEST(unknown_addresses_stay_exact)
 {
 	tick(0xffffc90000001235);
 	tick(0xffffc90000001236);
@@ -163,7 +165,7 @@ static void test_unknown_addresses_stay_exact(void **state)
 }
 
 /* Nearly fills the store, so that many samples collide on the way to their slots. */
-static void test_neighbours_are_not_merged(void **state)
+TEST(neighbours_are_not_merged)
 {
 	u64 nr_missing = 0, nr;
 
@@ -183,7 +185,7 @@ static void test_neighbours_are_not_merged(void **state)
 	assert_true(nr_missing < 400);
 }
 
-static void test_full_store_reports_drops(void **state)
+TEST(full_store_reports_drops)
 {
 	u64 nr = 3 * SAMPLE_SLOTS;
 
@@ -201,7 +203,7 @@ static void test_full_store_reports_drops(void **state)
 	assert_true(strstr(host_log, "[dropped]"));
 }
 
-static void test_more_functions_than_a_report_holds(void **state)
+TEST(more_functions_than_a_report_holds)
 {
 	u64 nr = 0;
 
@@ -215,7 +217,7 @@ static void test_more_functions_than_a_report_holds(void **state)
 	assert_true(snap.nr_dropped >= nr - VIEW_MAX_ROWS);
 }
 
-static void test_reset(void **state)
+TEST(reset)
 {
 	tick(TEXT);
 	tick_user();
@@ -229,7 +231,7 @@ static void test_reset(void **state)
 }
 
 /* A process has only its own samples, without those of an earlier process with its pid. */
-static void test_scope_of_a_process(void **state)
+TEST(scope_of_a_process)
 {
 	struct sample_scope scope = { .pid = 5 };
 
@@ -256,7 +258,7 @@ static void test_scope_of_a_process(void **state)
 	host_pid = 1;
 }
 
-static void test_snapshots_change_nothing(void **state)
+TEST(snapshots_change_nothing)
 {
 	static struct heat_snapshot again;
 	static char first[1 << 16];
@@ -290,7 +292,7 @@ static void *write_ticks(void *arg)
 }
 
 /* Every snapshot adds up while another CPU takes samples, and its counts only grow. */
-static void test_reading_during_samples(void **state)
+TEST(reading_during_samples)
 {
 	u64 nr = 0, last = 0;
 	pthread_t thread;
@@ -319,27 +321,4 @@ static void test_reading_during_samples(void **state)
 	expect_ticks(NR_TICKS + 1);
 	assert_int_equal(snap.nr_dropped, 0);
 	assert_int_equal(snap.nr_class[HEAT_USER], NR_TICKS / 3);
-}
-
-#define TEST(name) cmocka_unit_test_setup(name, setup)
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(test_nothing_before_init),
-		TEST(test_no_memory_is_dropped),
-		TEST(test_functions_add_up),
-		TEST(test_all_cpus_count),
-		TEST(test_classes),
-		TEST(test_unknown_addresses_stay_exact),
-		TEST(test_neighbours_are_not_merged),
-		TEST(test_full_store_reports_drops),
-		TEST(test_more_functions_than_a_report_holds),
-		TEST(test_reset),
-		TEST(test_scope_of_a_process),
-		TEST(test_snapshots_change_nothing),
-		TEST(test_reading_during_samples),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

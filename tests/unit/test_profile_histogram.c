@@ -27,7 +27,9 @@ static void count(u64 cycles)
 	h.max_cycles = pf_max(h.max_cycles, cycles);
 }
 
-static void test_bucket_of_a_time(void **state)
+#define TEST(name) HOST_TEST_WITH(name, setup, NULL)
+
+TEST(bucket_of_a_time)
 {
 	assert_int_equal(pf_log2(0ull, 0), 0);
 	assert_int_equal(pf_log2(1ull, 0), 0);
@@ -44,7 +46,7 @@ static void test_bucket_of_a_time(void **state)
 	assert_int_equal(pf_log2_by_halves(1), 0);
 }
 
-static void test_empty(void **state)
+TEST(empty)
 {
 	assert_int_equal(histogram_nr(buckets, NR_BUCKETS), 0);
 	for (u32 percent = 1; percent <= 100; percent++)
@@ -54,7 +56,7 @@ static void test_empty(void **state)
 	assert_log("");
 }
 
-static void test_known_percentiles(void **state)
+TEST(known_percentiles)
 {
 	for (int i = 0; i < 50; i++)
 		count(100); /* up to 255 cycles */
@@ -70,7 +72,7 @@ static void test_known_percentiles(void **state)
 }
 
 /* Ranks are rounded up: the median of three values is the second. */
-static void test_few(void **state)
+TEST(few)
 {
 	count(200);
 	assert_int_equal(histogram_percentile(&h, 1), 200);
@@ -84,7 +86,7 @@ static void test_few(void **state)
 }
 
 /* The last bucket has no upper end, so its bound is the longest time. */
-static void test_longer_than_the_last_bucket(void **state)
+TEST(longer_than_the_last_bucket)
 {
 	count(1ull << 40);
 	count(3000);
@@ -93,7 +95,7 @@ static void test_longer_than_the_last_bucket(void **state)
 	assert_int_equal(histogram_percentile(&h, 99), 1ull << 40);
 }
 
-static void test_all_of_64_bits(void **state)
+TEST(all_of_64_bits)
 {
 	u64 wide[64] = { 0 };
 	struct histogram all = { wide, 64, 0, ~0ull };
@@ -114,7 +116,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* For random times, a percentile is at least the exact one and at most the end of its bucket. */
-static void test_bounds_of_random_times(void **state)
+TEST(bounds_of_random_times)
 {
 	static u64 times[1000];
 	u64 random = 1;
@@ -138,7 +140,7 @@ static void test_bounds_of_random_times(void **state)
 	}
 }
 
-static void test_cell(void **state)
+TEST(cell)
 {
 	struct cell cell;
 
@@ -153,7 +155,7 @@ static void test_cell(void **state)
 	assert_int_equal(cell.counts[1].nr, 2);
 }
 
-static void test_print(void **state)
+TEST(print)
 {
 	buckets[0] = 1;
 	buckets[1] = 50;
@@ -163,23 +165,4 @@ static void test_print(void **state)
 		   "                          work  2^8  cycles                50  *\n"
 		   "                          work  2^11 cycles           1000000  "
 		   "****************************************\n");
-}
-
-#define TEST(name) cmocka_unit_test_setup(name, setup)
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(test_bucket_of_a_time),
-		TEST(test_empty),
-		TEST(test_known_percentiles),
-		TEST(test_few),
-		TEST(test_longer_than_the_last_bucket),
-		TEST(test_all_of_64_bits),
-		TEST(test_bounds_of_random_times),
-		TEST(test_cell),
-		TEST(test_print),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

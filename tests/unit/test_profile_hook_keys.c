@@ -74,7 +74,7 @@ static void expect(u32 counted, u32 events)
 	assert_int_equal(nr_left - was_left, events);
 }
 
-static void test_states(void **state)
+HOST_TEST(states)
 {
 	expect(0, 0);
 	assert_false(os_key_is_set(&profile_syscall_key));
@@ -108,7 +108,7 @@ static void check_step(void)
 	assert_true(nr_entered - was_entered <= enters);
 }
 
-static void test_no_hook_runs_that_is_off(void **state)
+HOST_TEST(no_hook_runs_that_is_off)
 {
 	host_on_key = check_step;
 	for (u32 i = 0; i < 16; i++) {
@@ -123,7 +123,7 @@ static void test_no_hook_runs_that_is_off(void **state)
 }
 
 /* rt_sigreturn(2) leaves other registers. */
-static void test_exit_has_the_number_of_the_entry(void **state)
+HOST_TEST(exit_has_the_number_of_the_entry)
 {
 	set_events(true);
 	call(15, NO_CALL);
@@ -132,7 +132,7 @@ static void test_exit_has_the_number_of_the_entry(void **state)
 	set_events(false);
 }
 
-static void test_calls_in_flight(void **state)
+HOST_TEST(calls_in_flight)
 {
 	u32 was_left = nr_left;
 
@@ -157,21 +157,14 @@ static void test_calls_in_flight(void **state)
 	set_events(false);
 }
 
-int main(void)
+int unit_tests_begin(void **state)
 {
 	static const u16 no_rows[PROFILE_NR_INDEXED];
 	static struct task task = { .profile.strace.index = no_rows };
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_states),
-		cmocka_unit_test(test_no_hook_runs_that_is_off),
-		cmocka_unit_test(test_exit_has_the_number_of_the_entry),
-		cmocka_unit_test(test_calls_in_flight),
-	};
-
 	host_current = &task;
 	hook_keys_register(HOOK_CALL, &profile_strace_key, true);
 	hook_keys_register(HOOK_CALL, &profile_live_key, false);
 	hook_keys_register(HOOK_CALL, &profile_trace_key_sys_enter, false);
 	hook_keys_register(HOOK_CALL, &profile_trace_key_sys_exit, false);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
 }

@@ -51,7 +51,19 @@ static u32 read_id(const struct elf_file *elf, u64 bytes, u8 *id)
 	return image_read_build_id(&file, id);
 }
 
-static void test_build_id(void **state)
+static struct profile_mm mm;
+
+static int setup(void **state)
+{
+	mm = (struct profile_mm){ 0 };
+	host_nr_key_changes = 0;
+	host_file_version = 0;
+	return 0;
+}
+
+#define TEST(name) HOST_TEST_WITH(name, setup, NULL)
+
+TEST(build_id)
 {
 	struct elf_file elf = good_elf();
 	u8 id[IMAGE_BUILD_ID_BYTES];
@@ -73,7 +85,7 @@ static void test_build_id(void **state)
 }
 
 /* Reading a damaged file ends, and stays inside the buffers. */
-static void test_build_id_of_damaged_files(void **state)
+TEST(build_id_of_damaged_files)
 {
 	unsigned int seed = 1, nr_found = 0;
 
@@ -94,22 +106,12 @@ static void test_build_id_of_damaged_files(void **state)
 static os_file_t program = { "/bin/program", "no ELF file", 12, 0 };
 static os_file_t library = { "/lib/library", "no ELF file", 12, 0 };
 
-static struct profile_mm mm;
-
 static u32 map(u64 start, u64 end, os_file_t *file, u64 offset)
 {
 	struct vma area = { start, end, file, offset, .is_code = true };
 
 	profile_area_changed(&mm, &area);
 	return mm.code_map;
-}
-
-static int setup(void **state)
-{
-	mm = (struct profile_mm){ 0 };
-	host_nr_key_changes = 0;
-	host_file_version = 0;
-	return 0;
 }
 
 static const char *path_at(u32 number, u64 addr)
@@ -124,7 +126,7 @@ static const char *path_at(u32 number, u64 addr)
 	return "";
 }
 
-static void test_equal_code_has_one_number(void **state)
+TEST(equal_code_has_one_number)
 {
 	struct vma data = { 0x9000, 0xa000, &library, 0, .is_code = false };
 	struct profile_mm child;
@@ -162,7 +164,7 @@ static void test_equal_code_has_one_number(void **state)
 }
 
 /* New code replaces old code at the same addresses, and samples of both are kept apart. */
-static void test_replaced_code(void **state)
+TEST(replaced_code)
 {
 	u32 one, other, nr;
 
@@ -187,7 +189,7 @@ static void test_replaced_code(void **state)
 	assert_int_equal(map(0x20000, 0x30000, NULL, 0), nr);
 }
 
-static void test_long_path(void **state)
+TEST(long_path)
 {
 	char path[250];
 	os_file_t file = { path, "", 0, 0 };
@@ -201,7 +203,7 @@ static void test_long_path(void **state)
 }
 
 /* A file's build id is read again when its version has changed, or when it has no version. */
-static void test_build_id_is_read_once(void **state)
+TEST(build_id_is_read_once)
 {
 	struct elf_file elf = good_elf();
 	os_file_t file = { "/bin/once", &elf, sizeof(elf), 0 };
@@ -223,7 +225,7 @@ static void test_build_id_is_read_once(void **state)
 }
 
 /* Without a build id, the time of the last change is compared, too. */
-static void test_files_without_build_id_are_known(void **state)
+TEST(files_without_build_id_are_known)
 {
 	os_file_t file = { "/bin/none", "", 0, 5 };
 	u32 nr = images_nr();
@@ -237,7 +239,7 @@ static void test_files_without_build_id_are_known(void **state)
 	assert_int_equal(images_nr() - nr, 2);
 }
 
-static void test_json(void **state)
+TEST(json)
 {
 	os_file_t file = { "/bin/\"\033[2J", "no ELF file", 7, 0 };
 	struct elf_file elf = good_elf();
@@ -271,7 +273,7 @@ static void map_code_of(int pid)
 	map(0x3000, 0x4000, NULL, 0);
 }
 
-static void test_maps_of_jit_compilers(void **state)
+TEST(maps_of_jit_compilers)
 {
 	char text[1200] = "1000 20 first\n2000 8 \"\xc3\xa4\n\n";
 	os_file_t file = { "/tmp/perf-77.map", text, 0, 0 };
@@ -301,7 +303,7 @@ static void test_maps_of_jit_compilers(void **state)
 }
 
 /* A full table must not lead to wrong names. Everything without a name is counted. */
-static void test_full_tables(void **state)
+TEST(full_tables)
 {
 	static const char zeros[MAX_IMAGES];
 	struct images_lost lost;
@@ -336,22 +338,4 @@ static void test_full_tables(void **state)
 	profile_report("test");
 	assert_non_null(strstr(host_log, "mappings of code without room"));
 	assert_non_null(strstr(host_file_read("profile/images.json"), "without room"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_build_id, setup),
-		cmocka_unit_test_setup(test_build_id_of_damaged_files, setup),
-		cmocka_unit_test_setup(test_equal_code_has_one_number, setup),
-		cmocka_unit_test_setup(test_replaced_code, setup),
-		cmocka_unit_test_setup(test_long_path, setup),
-		cmocka_unit_test_setup(test_build_id_is_read_once, setup),
-		cmocka_unit_test_setup(test_files_without_build_id_are_known, setup),
-		cmocka_unit_test_setup(test_json, setup),
-		cmocka_unit_test_setup(test_maps_of_jit_compilers, setup),
-		cmocka_unit_test_setup(test_full_tables, setup),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

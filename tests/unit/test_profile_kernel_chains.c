@@ -102,7 +102,9 @@ static int begin(void **state)
 	return 0;
 }
 
-static void a_chain_has_a_counter(void **state)
+#define TEST(name) HOST_TEST_WITH(name, begin, NULL)
+
+TEST(a_chain_has_a_counter)
 {
 	u64 *one = allocate(&objects[3], 0x1001), *again = allocate(&objects[3], 0x1001);
 	u64 *other_caller = allocate(&objects[3], 0x1002),
@@ -126,7 +128,7 @@ static void a_chain_has_a_counter(void **state)
 	assert_int_equal(kernel_chain_view.all.live_bytes, memory_site_live_bytes(&object_site));
 }
 
-static void programs_and_interrupts_are_apart(void **state)
+TEST(programs_and_interrupts_are_apart)
 {
 	u64 *one = allocate(&pages[2], 0x2001), *other, *in_interrupt;
 
@@ -144,7 +146,7 @@ static void programs_and_interrupts_are_apart(void **state)
 }
 
 /* Memory that is allocated while it is off is counted in one row, and so are its frees. */
-static void off_is_a_row(void **state)
+TEST(off_is_a_row)
 {
 	const struct kernel_chain_row *row = NULL;
 	u64 *before;
@@ -164,7 +166,7 @@ static void off_is_a_row(void **state)
 	assert_int_equal(kernel_chains_read_lost(), 0);
 }
 
-static void growth_since_the_mark(void **state)
+TEST(growth_since_the_mark)
 {
 	u64 *count = allocate(&objects[6], 0x4001);
 
@@ -181,7 +183,7 @@ static void growth_since_the_mark(void **state)
 }
 
 /* A free counts for the function and program that frees, and for the chain that has allocated. */
-static void who_frees(void **state)
+TEST(who_frees)
 {
 	u64 *one = allocate(&objects[7], 0x6001), *other = allocate(&objects[7], 0x6002);
 	struct kernel_count of;
@@ -214,7 +216,7 @@ static u64 live_bytes_of(const struct process *proc)
 }
 
 /* Two processes of a program that is named have chains of their own, also under another name. */
-static void leaks_of_a_process(void **state)
+TEST(leaks_of_a_process)
 {
 	static struct process procs[3] = { { .pid = 7, .comm = "server" },
 					   { .pid = 8, .comm = "server" },
@@ -244,7 +246,7 @@ static void leaks_of_a_process(void **state)
 }
 
 /* The rows and what was freed while it was off are all that was freed. */
-static void frees_add_up(void **state)
+TEST(frees_add_up)
 {
 	const struct kernel_frees_view *view = &kernel_frees_view;
 	u64 off, *count = allocate(&pages[3], 0x6201), *before;
@@ -285,7 +287,7 @@ static u64 nr_freed_among(const u64 *count, u64 caller, u32 nr_functions)
 }
 
 /* Also with few functions below the entry code, which are not those of a longer chain. */
-static void a_free_is_walked_once(void **state)
+TEST(a_free_is_walked_once)
 {
 	u64 *count = allocate(&objects[6], 0x7101);
 
@@ -299,7 +301,7 @@ static void a_free_is_walked_once(void **state)
 }
 
 /* A peak that is gone is known by chain, too. */
-static void peak_of_a_chain(void **state)
+TEST(peak_of_a_chain)
 {
 	u64 *count;
 
@@ -316,7 +318,7 @@ static void peak_of_a_chain(void **state)
  * A small machine has room for few chains. What is left is for all programs together. Then
  * allocations are counted at their site.
  */
-static void a_full_table_loses_no_byte(void **state)
+TEST(a_full_table_loses_no_byte)
 {
 	u64 live = memory_site_live_bytes(&object_site), nr = 0;
 	u64 affordable = MEMORY_BYTES / 64 / sizeof(struct kernel_chain), room;
@@ -345,7 +347,7 @@ static void a_full_table_loses_no_byte(void **state)
 }
 
 /* Frees without room are counted with their bytes, of chains and of sites. */
-static void frees_without_room(void **state)
+TEST(frees_without_room)
 {
 	const struct kernel_frees_view *view = &kernel_frees_view;
 	u64 affordable = MEMORY_BYTES / 64 / sizeof(struct kernel_chain), rows, lost = 0, off;
@@ -378,22 +380,8 @@ static void frees_without_room(void **state)
 	assert_int_equal(view->off.bytes, off);
 }
 
-int main(void)
+int unit_tests_begin(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_chain_has_a_counter, begin),
-		cmocka_unit_test_setup(programs_and_interrupts_are_apart, begin),
-		cmocka_unit_test_setup(off_is_a_row, begin),
-		cmocka_unit_test_setup(growth_since_the_mark, begin),
-		cmocka_unit_test_setup(who_frees, begin),
-		cmocka_unit_test_setup(leaks_of_a_process, begin),
-		cmocka_unit_test_setup(frees_add_up, begin),
-		cmocka_unit_test_setup(a_free_is_walked_once, begin),
-		cmocka_unit_test_setup(peak_of_a_chain, begin),
-		cmocka_unit_test_setup(a_full_table_loses_no_byte, begin),
-		cmocka_unit_test_setup(frees_without_room, begin),
-	};
-
 	host_memory_bytes = MEMORY_BYTES;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
 }

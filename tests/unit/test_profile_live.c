@@ -141,7 +141,9 @@ static void call(u64 nr, long ret, u64 a, u64 b, u64 c, u64 d)
 	host_run_workers();
 }
 
-static void test_lines(void **state)
+#define TEST(name) HOST_TEST_WITH(name, set_up, tear_down)
+
+TEST(lines)
 {
 	call(__NR_openat, 3, -100, PUT("/etc/passwd"), 0, 0);
 	assert_log("[pid 20] openat(AT_FDCWD, \"/etc/passwd\", O_RDONLY) = 3 <0.000012>\n");
@@ -168,7 +170,7 @@ static void test_lines(void **state)
 }
 
 /* Output is captured when the call ends, unless it fails. */
-static void test_output(void **state)
+TEST(output)
 {
 	u64 buf = put("0123456789012345678901234567890123456789", 40);
 
@@ -184,7 +186,7 @@ static void test_output(void **state)
 		   "<0.000012>\n");
 }
 
-static void test_ends(void **state)
+TEST(ends)
 {
 	user_args[0] = 7;
 	enter(__NR_exit_group);
@@ -198,7 +200,7 @@ static void test_ends(void **state)
 }
 
 /* Every call with extreme register values: lines are bounded, printable and complete. */
-static void test_hostile(void **state)
+TEST(hostile)
 {
 	static const u64 values[] = { 0,
 				      1,
@@ -243,7 +245,7 @@ static void test_hostile(void **state)
 }
 
 /* Decodes random bytes, as in a ring that was overwritten. */
-static void test_decode_garbage(void **state)
+TEST(decode_garbage)
 {
 	static struct live_call garbage;
 	char line[LIVE_LINE_BYTES + 8];
@@ -264,7 +266,7 @@ static void test_decode_garbage(void **state)
 	}
 }
 
-static void test_long_paths(void **state)
+TEST(long_paths)
 {
 	char path[LIVE_PATH_BYTES + 1];
 
@@ -289,7 +291,7 @@ static void test_long_paths(void **state)
 }
 
 /* Lines begin as in `strace -f -ttt`; the CPU follows the return value. */
-static void test_time_and_cpu(void **state)
+TEST(time_and_cpu)
 {
 	assert_int_equal(host_file_write("profile/strace_live", "all,+time"), 0);
 	host_now = 41000000999;
@@ -336,7 +338,7 @@ static const char *const bad[] = {
 	"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 };
 
-static void test_filter_words(void **state)
+TEST(filter_words)
 {
 	struct live_filter filter;
 
@@ -366,7 +368,7 @@ static const char *shown(const char *words)
 	return names;
 }
 
-static void test_filter(void **state)
+TEST(filter)
 {
 	assert_string_equal(shown("all"), "o r b s ");
 	assert_string_equal(shown("file"), "o ");
@@ -385,7 +387,7 @@ static void test_filter(void **state)
 }
 
 /* A call that began before the filter changed, and one without user registers, print nothing. */
-static void test_switch_inside(void **state)
+TEST(switch_inside)
 {
 	enter(__NR_getpid);
 	assert_int_equal(host_file_write("profile/strace_live", "all"), 0);
@@ -412,7 +414,7 @@ static void check_counters_add_up(void)
 			 counter("printed") + counter("lost_no_room") + counter("lost_no_memory"));
 }
 
-static void test_losses(void **state)
+TEST(losses)
 {
 	u64 made = counter("made"), lost = counter("lost_no_room");
 
@@ -437,7 +439,7 @@ static void test_losses(void **state)
 	assert_non_null(strstr(host_log, "no memory"));
 }
 
-static void test_wait(void **state)
+TEST(wait)
 {
 	u64 lost = counter("lost_no_room");
 
@@ -453,7 +455,7 @@ static void test_wait(void **state)
 	assert_int_equal(counter("lost_no_room"), lost);
 }
 
-static void test_order(void **state)
+TEST(order)
 {
 	for (u32 i = 0; i < 100; i++) {
 		host_cpu = (i * 7) % 3;
@@ -479,7 +481,7 @@ static void test_order(void **state)
 	}
 }
 
-static void test_panic(void **state)
+TEST(panic)
 {
 	enter(__NR_getpid);
 	leave(5);
@@ -510,7 +512,7 @@ static void *produce(void *arg)
 	return NULL;
 }
 
-static void test_ring_race(void **state)
+TEST(ring_race)
 {
 	static struct live_call got;
 	pthread_t thread;
@@ -534,7 +536,7 @@ static void test_ring_race(void **state)
 }
 
 /* Compares our values with those of the host's headers, as far as these have the names. */
-static void test_values(void **state)
+TEST(values)
 {
 #define CHECK_IF(name, value) assert_int_equal((u32)(name), (u32)(value));
 	/* clang-format off */
@@ -559,19 +561,4 @@ static void test_values(void **state)
 	assert_string_equal(strerror(nr), text);
 	ERRNO_LIST(CHECK_ERRNO)
 	/* clang-format on */
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(test_lines),	 TEST(test_output),	    TEST(test_ends),
-		TEST(test_hostile),	 TEST(test_decode_garbage), TEST(test_long_paths),
-		TEST(test_filter_words), TEST(test_filter),	    TEST(test_switch_inside),
-		TEST(test_time_and_cpu), TEST(test_losses),	    TEST(test_wait),
-		TEST(test_order),	 TEST(test_panic),	    TEST(test_ring_race),
-		TEST(test_values),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

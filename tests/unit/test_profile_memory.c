@@ -53,7 +53,9 @@ static int clear(void **state)
 	return 0;
 }
 
-static void nothing_was_allocated(void **state)
+#define TEST(name) HOST_TEST_WITH(name, clear, NULL)
+
+TEST(nothing_was_allocated)
 {
 	memory_snapshot(&snap, MEMORY_KMALLOC);
 	assert_int_equal(snap.nr_rows, 0);
@@ -61,7 +63,7 @@ static void nothing_was_allocated(void **state)
 }
 
 /* A CPU that frees what another one has allocated does not make the other's row negative. */
-static void cpus_free_each_others_memory(void **state)
+TEST(cpus_free_each_others_memory)
 {
 	allocate(small, 3, 0, 10);
 	allocate(small, 3, 1, 5);
@@ -76,7 +78,7 @@ static void cpus_free_each_others_memory(void **state)
 }
 
 /* Rows by live bytes, not by objects; then by allocated bytes; then by line. */
-static void rows_are_sorted(void **state)
+TEST(rows_are_sorted)
 {
 	static const char *const order[] = { "large", "small", "same" };
 
@@ -92,7 +94,7 @@ static void rows_are_sorted(void **state)
 	assert_int_equal(snap.rows[0].sums.live_bytes, 4 * OS_PAGE_BYTES);
 }
 
-static void sizes_and_kinds_are_apart(void **state)
+TEST(sizes_and_kinds_are_apart)
 {
 	host_page_bytes = 77;
 	host_kmalloc_bytes = 88;
@@ -119,7 +121,7 @@ static void sizes_and_kinds_are_apart(void **state)
 }
 
 /* Growth is what is live now and was not at the mark. A site that has shrunk is in no row. */
-static void growth_since_the_mark(void **state)
+TEST(growth_since_the_mark)
 {
 	allocate(small, 0, 0, 10);
 	allocate(large, 3, 1, 5);
@@ -160,7 +162,7 @@ static const struct memory_row *row_of(const char *name)
 }
 
 /* What was live when most pages were in use stays in the rows, also if it is gone. */
-static void peak_that_is_gone(void **state)
+TEST(peak_that_is_gone)
 {
 	allocate(pages, 0, 0, 10);
 	memory_mark();
@@ -185,7 +187,7 @@ static void peak_that_is_gone(void **state)
 }
 
 /* The allocator calls again when a 32nd more, and 256 KiB more, is in use. */
-static void steps_between_peaks(void **state)
+TEST(steps_between_peaks)
 {
 	profile_memory_note_peak(100);
 	assert_int_equal(profile_memory_next_peak, 100 + 64);
@@ -197,7 +199,7 @@ static void steps_between_peaks(void **state)
 }
 
 /* Objects are added up again only if the pages of kmalloc have changed. */
-static void objects_at_the_peak(void **state)
+TEST(objects_at_the_peak)
 {
 	allocate(small, 0, 0, 100);
 	allocate(slabs, 0, 0, MIB_PAGES / 4 - 1);
@@ -220,7 +222,7 @@ static void objects_at_the_peak(void **state)
 }
 
 /* Pages of programs, pages of kmalloc, and the profilers' objects are not the kernel's growth. */
-static void growth_of_the_kernel(void **state)
+TEST(growth_of_the_kernel)
 {
 	allocate(small, 0, 0, 1);
 	allocate(own, 0, 0, 2);
@@ -240,21 +242,4 @@ static void growth_of_the_kernel(void **state)
 	memory_growth(&snap, MEMORY_KERNEL);
 	assert_string_equal(snap.rows[0].site->function, "pages");
 	assert_string_equal(snap.rows[1].site->function, "large");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(nothing_was_allocated, clear),
-		cmocka_unit_test_setup(cpus_free_each_others_memory, clear),
-		cmocka_unit_test_setup(rows_are_sorted, clear),
-		cmocka_unit_test_setup(sizes_and_kinds_are_apart, clear),
-		cmocka_unit_test_setup(growth_since_the_mark, clear),
-		cmocka_unit_test_setup(peak_that_is_gone, clear),
-		cmocka_unit_test_setup(steps_between_peaks, clear),
-		cmocka_unit_test_setup(objects_at_the_peak, clear),
-		cmocka_unit_test_setup(growth_of_the_kernel, clear),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -130,7 +130,9 @@ static int setup(void **state)
 	return 0;
 }
 
-static void rows_are_by_kind_and_own_functions(void **state)
+#define TEST(name) HOST_TEST_WITH(name, setup, NULL)
+
+TEST(rows_are_by_kind_and_own_functions)
 {
 	const struct memory_chain_row *rows;
 
@@ -157,7 +159,7 @@ static void rows_are_by_kind_and_own_functions(void **state)
 }
 
 /* A record is found again without a walk, but not taken for another chain at the same place. */
-static void a_recent_record_is_compared(void **state)
+TEST(a_recent_record_is_compared)
 {
 	TOUCH(HEAP, false, 3, OWN(1) + 9, OWN(2) + 9);
 	TOUCH(HEAP, false, 1, OWN(1) + 9, OWN(3) + 9);
@@ -178,7 +180,7 @@ static void count_walk(void)
 }
 
 /* Processes of one program share its chains, not those of another program of the same code. */
-static void processes_of_a_program_share_chains(void **state)
+TEST(processes_of_a_program_share_chains)
 {
 	TOUCH(HEAP, false, 3, OWN(1), OWN(2));
 	go_to(&child);
@@ -205,7 +207,7 @@ static void processes_of_a_program_share_chains(void **state)
 	assert_int_equal(memory_chain_view.nr, 7);
 }
 
-static void rows_of_a_process(void **state)
+TEST(rows_of_a_process)
 {
 	TOUCH(HEAP, false, 3, OWN(1));
 	go_to(&child);
@@ -219,7 +221,7 @@ static void rows_of_a_process(void **state)
 }
 
 /* What is mapped is known by chain, also in a copy of the process, and when that has ended. */
-static void live_pages(void **state)
+TEST(live_pages)
 {
 	const struct memory_chain_row *row;
 
@@ -257,7 +259,7 @@ static void live_pages(void **state)
 }
 
 /* If no report is wanted, what ended processes had mapped is one sum. */
-static void ended_without_a_report(void **state)
+TEST(ended_without_a_report)
 {
 	TOUCH(HEAP, false, 2, OWN(1));
 	assert_int_equal(on_exit_set(&on_exit_reports, "none"), 0);
@@ -283,21 +285,7 @@ static void ended_without_a_report(void **state)
 	assert_int_equal(on_exit_set(&on_exit_reports, "all"), 0);
 }
 
-/* Pages without a number, as from before it was on, have a row of their own: sums are exact. */
-static void live_pages_without_a_number(void **state)
-{
-	TOUCH(HEAP, false, 2, OWN(1));
-	parent_pages.chains[parent_pages.nr++] = 0;
-	for (u64 i = 0; i < 150; i++)
-		TOUCH(HEAP, false, 1, OWN(1), OWN(2) + i * 256);
-	view(&parent_proc);
-	assert_int_equal(memory_chain_view.nr_live, 153);
-	assert_true(memory_page_chains_read_lost() > 0);
-	assert_non_null(strstr(host_file_read("profile/memory_chains"), "[unknown]\n"));
-	assert_non_null(strstr(host_file_read("profile/memory_chains"), "no room for the numbers"));
-}
-
-static void printed(void **state)
+TEST(printed)
 {
 	const char *text;
 
@@ -327,7 +315,7 @@ static void printed(void **state)
 }
 
 /* Records have no room one day. Their pages are counted. */
-static void losses_are_counted(void **state)
+TEST(losses_are_counted)
 {
 	u64 nr = 20000;
 
@@ -346,7 +334,7 @@ static void losses_are_counted(void **state)
 }
 
 /* A long run: processes end, and what they touched stays, by program. */
-static void ended_processes_are_summed_up(void **state)
+TEST(ended_processes_are_summed_up)
 {
 	u64 nr = 0;
 
@@ -364,7 +352,7 @@ static void ended_processes_are_summed_up(void **state)
 	child_proc.pid = 21;
 }
 
-static void switched_off(void **state)
+TEST(switched_off)
 {
 	TOUCH(HEAP, false, 2, OWN(1));
 	assert_int_equal(host_file_write("profile/memory_chains", "maybe\n"), -EINVAL);
@@ -382,21 +370,16 @@ static void switched_off(void **state)
 	assert_int_equal(memory_chain_view.nr, 1);
 }
 
-int main(void)
+/* Pages without a number, as from before it was on, have a row of their own: sums are exact. */
+TEST(live_pages_without_a_number)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(rows_are_by_kind_and_own_functions, setup),
-		cmocka_unit_test_setup(a_recent_record_is_compared, setup),
-		cmocka_unit_test_setup(processes_of_a_program_share_chains, setup),
-		cmocka_unit_test_setup(rows_of_a_process, setup),
-		cmocka_unit_test_setup(live_pages, setup),
-		cmocka_unit_test_setup(ended_without_a_report, setup),
-		cmocka_unit_test_setup(printed, setup),
-		cmocka_unit_test_setup(losses_are_counted, setup),
-		cmocka_unit_test_setup(ended_processes_are_summed_up, setup),
-		cmocka_unit_test_setup(switched_off, setup),
-		cmocka_unit_test_setup(live_pages_without_a_number, setup),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	TOUCH(HEAP, false, 2, OWN(1));
+	parent_pages.chains[parent_pages.nr++] = 0;
+	for (u64 i = 0; i < 150; i++)
+		TOUCH(HEAP, false, 1, OWN(1), OWN(2) + i * 256);
+	view(&parent_proc);
+	assert_int_equal(memory_chain_view.nr_live, 153);
+	assert_true(memory_page_chains_read_lost() > 0);
+	assert_non_null(strstr(host_file_read("profile/memory_chains"), "[unknown]\n"));
+	assert_non_null(strstr(host_file_read("profile/memory_chains"), "no room for the numbers"));
 }

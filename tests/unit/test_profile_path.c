@@ -113,8 +113,10 @@ static int tear_down(void **state)
 	return 0;
 }
 
+#define TEST(name) HOST_TEST_WITH(name, set_up, tear_down)
+
 /* Thread 1 sleeps in a call until thread 2 wakes it, on another CPU. */
-static void test_wake_by_thread(void **state)
+TEST(wake_by_thread)
 {
 	add_fork(10, 0, 1, 2);
 	add_switch(12, 1, 0, false, 2);
@@ -140,7 +142,7 @@ static void test_wake_by_thread(void **state)
 }
 
 /* A timer, a device, another interrupt, and nobody known end four sleeps. */
-static void test_causes_of_sleeps(void **state)
+TEST(causes_of_sleeps)
 {
 	add_kind(10, 0, 1, PATH_ENTER, 35);
 	add_switch(11, 0, 1, true, 0);
@@ -177,7 +179,7 @@ static void test_causes_of_sleeps(void **state)
 }
 
 /* What a thread does: interrupts are in faults, faults in calls. */
-static void test_contexts(void **state)
+TEST(contexts)
 {
 	add_kind(10, 0, 1, PATH_ENTER, 0);
 	add_kind(20, 0, 1, PATH_FAULT, 0);
@@ -199,7 +201,7 @@ static void test_contexts(void **state)
 }
 
 /* Interrupts that are segments of their own: of a device, and between two different segments. */
-static void test_interrupts(void **state)
+TEST(interrupts)
 {
 	add_kind(10, 0, 1, PATH_ENTER, 0);
 	add_kind(20, 0, 1, PATH_DEVICE, 0);
@@ -220,7 +222,7 @@ static void test_interrupts(void **state)
 }
 
 /* Where CPUs take turns, ticks are of what they interrupt; a device's interrupts are not. */
-static void test_joined_ticks(void **state)
+TEST(joined_ticks)
 {
 	joins_ticks = true;
 	add_kind(10, 0, 1, PATH_ENTER, 0);
@@ -242,7 +244,7 @@ static void test_joined_ticks(void **state)
 }
 
 /* Samples of the kernel count outside of calls: on the way back to user mode. */
-static void test_return_to_user(void **state)
+TEST(return_to_user)
 {
 	const struct path_event sample = {
 		.cycles = 30, .tid = 1, .kind = PATH_SAMPLE, .value = 0x800
@@ -262,7 +264,7 @@ static void test_return_to_user(void **state)
 }
 
 /* User code is in the function of the nearest sample; segments of one function are one. */
-static void test_nearest_sample(void **state)
+TEST(nearest_sample)
 {
 	add_kind(10, 0, 1, PATH_LEAVE, 0);
 	add_sample(20, 0, 1, 0x100);
@@ -286,7 +288,7 @@ static void test_nearest_sample(void **state)
 }
 
 /* A page fault is at an exact place. Its end says in which code map. */
-static void test_place_of_fault(void **state)
+TEST(place_of_fault)
 {
 	add_kind(10, 0, 1, PATH_FAULT, 0x123);
 	add((struct path_event){ 20, 0, 1, PATH_FAULT_END, .map = 9 });
@@ -297,7 +299,7 @@ static void test_place_of_fault(void **state)
 }
 
 /* Two threads share a CPU. One is preempted; the other one's system call fills the time. */
-static void test_ready(void **state)
+TEST(ready)
 {
 	add_kind(10, 0, 1, PATH_LEAVE, 0);
 	add_switch(20, 0, 1, false, 2);
@@ -314,7 +316,7 @@ static void test_ready(void **state)
 }
 
 /* In the report of a process, others that have its CPU are not looked into. */
-static void test_other_process_has_the_cpu(void **state)
+TEST(other_process_has_the_cpu)
 {
 	add_kind(10, 0, 1, PATH_LEAVE, 0);
 	add_switch(20, 0, 1, false, 12);
@@ -330,7 +332,7 @@ static void test_other_process_has_the_cpu(void **state)
 }
 
 /* The thread that a thread woke while it was preempted itself goes on at the wake-up. */
-static void test_woken_before_the_waker_was_preempted(void **state)
+TEST(woken_before_the_waker_was_preempted)
 {
 	add_switch(5, 1, 1, true, 0);
 	add_kind(10, 0, 2, PATH_LEAVE, 0);
@@ -347,7 +349,7 @@ static void test_woken_before_the_waker_was_preempted(void **state)
 }
 
 /* A kernel thread that does the work is on the path. */
-static void test_kernel_thread(void **state)
+TEST(kernel_thread)
 {
 	add_switch(10, 0, 1, true, 25);
 	add_wake(40, 0, 25, 1);
@@ -359,7 +361,7 @@ static void test_kernel_thread(void **state)
 }
 
 /* The first program begins in the kernel, until its execve. */
-static void test_start(void **state)
+TEST(start)
 {
 	add_wake(10, 0, 25, 1);
 	add_switch(12, 0, 25, true, 1);
@@ -370,7 +372,7 @@ static void test_start(void **state)
 }
 
 /* Missing events: only what comes after them is known. */
-static void test_lost_events(void **state)
+TEST(lost_events)
 {
 	add_kind(10, 0, 1, PATH_ENTER, 0);
 	path_forget(40);
@@ -384,7 +386,7 @@ static void test_lost_events(void **state)
 }
 
 /* The clocks of two CPUs differ: a thread runs before it is woken. The walk ends, without a gap. */
-static void test_wake_too_late(void **state)
+TEST(wake_too_late)
 {
 	add_switch(10, 0, 1, true, 0);
 	add_kind(12, 1, 2, PATH_LEAVE, 0);
@@ -397,7 +399,7 @@ static void test_wake_too_late(void **state)
 }
 
 /* Events at and after the end, and a scope that begins in the middle of a segment. */
-static void test_scope(void **state)
+TEST(scope)
 {
 	add_kind(10, 0, 1, PATH_ENTER, 1);
 	add_kind(30, 0, 1, PATH_LEAVE, 1);
@@ -410,14 +412,14 @@ static void test_scope(void **state)
 	assert_int_equal(nr_found, 0);
 }
 
-static void test_no_event(void **state)
+TEST(no_event)
 {
 	walk(100, 0, 1);
 	expect(0, 0, 0, PATH_UNKNOWN);
 	assert_int_equal(nr_found, 1);
 }
 
-static void test_no_memory(void **state)
+TEST(no_memory)
 {
 	const struct path_event event = { .cycles = 10, .tid = 1, .kind = PATH_ENTER };
 
@@ -445,7 +447,7 @@ static void ignore(const struct path_segment *segment)
 	nr_found = 1;
 }
 
-static void test_random_events(void **state)
+TEST(random_events)
 {
 	for (u32 run = 0; run < 200; run++) {
 		struct path_scope scope = { .end_ns = 10000 };
@@ -496,7 +498,7 @@ static const char *results_of(u32 number, u32 other)
 }
 
 /* Averages are of the calls that did not fail, of threads of the report. */
-static void test_results(void **state)
+TEST(results)
 {
 	path_begin_results();
 	call(1, 0, 1, true);
@@ -537,7 +539,7 @@ void path_function_name(const struct path_segment *segment, char name[PATH_NAME_
 }
 
 /* The line cuts long names, but does not join two of them that begin alike. */
-static void test_long_names_in_line(void **state)
+TEST(long_names_in_line)
 {
 	const struct path_scope scope = { .end_ns = 600 * NS_PER_MSEC };
 	struct path_row rows[] = {
@@ -567,7 +569,7 @@ static void test_long_names_in_line(void **state)
 	assert_string_equal(name + 100, "3()");
 }
 
-static void test_results_of_short_calls(void **state)
+TEST(results_of_short_calls)
 {
 	struct path_row row = { .ns = 99, .example = { .call = 0 } };
 
@@ -579,35 +581,4 @@ static void test_results_of_short_calls(void **state)
 	row.ns = 100;
 	path_print_results(&row, 1, 1000);
 	assert_string_equal(host_log, "calls: sys_read returned 512 bytes on average\n");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(test_wake_by_thread),
-		TEST(test_causes_of_sleeps),
-		TEST(test_contexts),
-		TEST(test_interrupts),
-		TEST(test_joined_ticks),
-		TEST(test_return_to_user),
-		TEST(test_nearest_sample),
-		TEST(test_place_of_fault),
-		TEST(test_ready),
-		TEST(test_other_process_has_the_cpu),
-		TEST(test_woken_before_the_waker_was_preempted),
-		TEST(test_kernel_thread),
-		TEST(test_start),
-		TEST(test_lost_events),
-		TEST(test_wake_too_late),
-		TEST(test_scope),
-		TEST(test_no_event),
-		TEST(test_no_memory),
-		TEST(test_random_events),
-		TEST(test_results),
-		TEST(test_results_of_short_calls),
-		TEST(test_long_names_in_line),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

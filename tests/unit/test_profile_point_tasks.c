@@ -94,7 +94,9 @@ static void expect_of_all(const char *name, u64 nr, u64 ns)
 	assert_int_equal(nr, 0);
 }
 
-static void test_each_process_has_its_own(void **state)
+#define TEST(name) HOST_TEST_WITH(name, setup, teardown)
+
+TEST(each_process_has_its_own)
 {
 	run(&threads[0]);
 	work(10);
@@ -115,7 +117,7 @@ static void test_each_process_has_its_own(void **state)
 }
 
 /* A pair counts for the thread that runs its end, on any CPU. */
-static void test_pair_over_a_switch(void **state)
+TEST(pair_over_a_switch)
 {
 	run(&threads[0]);
 	{
@@ -132,7 +134,7 @@ static void test_pair_over_a_switch(void **state)
 	expect_of(&two, "work", 1, 4);
 }
 
-static void test_threads_that_exit(void **state)
+TEST(threads_that_exit)
 {
 	for (u32 i = 0; i < NR_THREADS; i++) {
 		run(&threads[i]);
@@ -146,7 +148,7 @@ static void test_threads_that_exit(void **state)
 	assert_null(one.profile.points.sums);
 }
 
-static void test_new_threads_go_on_with_a_table(void **state)
+TEST(new_threads_go_on_with_a_table)
 {
 	int nr_allocated = host_nr_allocated;
 
@@ -165,7 +167,7 @@ static void test_new_threads_go_on_with_a_table(void **state)
 }
 
 /* The first thread's table is in the process. It is added to another one, and then used again. */
-static void test_table_in_the_process(void **state)
+TEST(table_in_the_process)
 {
 	int nr_allocated = host_nr_allocated;
 
@@ -190,7 +192,7 @@ static void test_table_in_the_process(void **state)
 }
 
 /* Frees a thread that was never started, while another thread runs. */
-static void test_thread_that_never_ran(void **state)
+TEST(thread_that_never_ran)
 {
 	run(&threads[0]);
 	profile_task_exit(&threads[1]);
@@ -198,7 +200,7 @@ static void test_thread_that_never_ran(void **state)
 	expect_of(&one, "work", 1, 10);
 }
 
-static void test_execve(void **state)
+TEST(execve)
 {
 	run(&threads[0]);
 	work(10);
@@ -217,7 +219,7 @@ static void test_execve(void **state)
 	expect_of_all("work", 3, 33);
 }
 
-static void test_reset(void **state)
+TEST(reset)
 {
 	run(&threads[0]);
 	work(10);
@@ -281,7 +283,7 @@ static void replace_first(void)
  * Reports and resets release the lock between steps. A thread exits at each of these points, or
  * exits and a new one goes on with its table.
  */
-static void test_exit_during_snapshot_or_reset(void **state)
+TEST(exit_during_snapshot_or_reset)
 {
 	static void (*const events[])(void) = { exit_first, exit_last, replace_first,
 						replace_last };
@@ -321,7 +323,7 @@ static void test_exit_during_snapshot_or_reset(void **state)
 	}
 }
 
-static void test_no_memory(void **state)
+TEST(no_memory)
 {
 	struct task lost = { .proc = &two };
 
@@ -342,7 +344,7 @@ static void test_no_memory(void **state)
  * While all points are off, CPUs do not track their threads; they start again when a point is
  * switched on.
  */
-static void test_switched_off_and_on(void **state)
+TEST(switched_off_and_on)
 {
 	points_switch("*", false);
 	assert_false(os_key_is_set(&profile_points_key));
@@ -377,7 +379,7 @@ static void expect_incomplete(const struct process *proc, const char *names)
  * Lists the points that are on and have no complete pair on any CPU. A point that another process
  * has run is complete.
  */
-static void test_incomplete(void **state)
+TEST(incomplete)
 {
 	PROFILE_POINT_TIME(other)
 
@@ -392,26 +394,4 @@ static void test_incomplete(void **state)
 	expect_incomplete(NULL, "");
 	points_reset();
 	expect_incomplete(&two, "work other ");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(test_each_process_has_its_own),
-		TEST(test_pair_over_a_switch),
-		TEST(test_threads_that_exit),
-		TEST(test_new_threads_go_on_with_a_table),
-		TEST(test_table_in_the_process),
-		TEST(test_thread_that_never_ran),
-		TEST(test_execve),
-		TEST(test_reset),
-		TEST(test_exit_during_snapshot_or_reset),
-		TEST(test_no_memory),
-		TEST(test_switched_off_and_on),
-		TEST(test_incomplete),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

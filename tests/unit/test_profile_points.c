@@ -9,8 +9,10 @@ DEFINE_PROFILE_POINT(never)
 DEFINE_PROFILE_POINT(cpu)
 PROFILE_POINT_CPU_TIME(cpu)
 
+#define TEST(name) HOST_TEST_WITH(name, setup, NULL)
+
 /* Runs first: nothing counts before points_init(). */
-static void test_off_before_init(void **state)
+TEST(off_before_init)
 {
 	points_switch("*", false);
 	lego_style(10);
@@ -36,7 +38,7 @@ static void test_off_before_init(void **state)
 	assert_int_equal(snap.entries[0].net_ns, 7);
 }
 
-static void test_lego_style(void **state)
+TEST(lego_style)
 {
 	lego_style(10);
 	lego_style(0);
@@ -85,7 +87,7 @@ static void expect_scope(int way, int result, u64 ns, u64 nr_inner, u64 inner_ns
 	expect_point("lego", nr_inner, inner_ns);
 }
 
-static void test_scope_ends_on_every_way_out(void **state)
+TEST(scope_ends_on_every_way_out)
 {
 	expect_scope(0, 6, 1331, 3, 330);
 	expect_scope(1, 1, 1, 0, 0);	  /* return */
@@ -141,7 +143,7 @@ static void expect_block(int way, int result, u64 nr, u64 ns, u64 all_ns)
 	expect_point("block", nr, ns);
 }
 
-static void test_block_ends_on_every_way_out(void **state)
+TEST(block_ends_on_every_way_out)
 {
 	expect_block(0, 3, 3, 630, 30630);
 	expect_block(1, 3, 0, 0, 0);	    /* continue before it */
@@ -153,7 +155,7 @@ static void test_block_ends_on_every_way_out(void **state)
 }
 
 /* The code of a block runs exactly once, even when its point is off. */
-static void test_off_changes_nothing_but_counts(void **state)
+TEST(off_changes_nothing_but_counts)
 {
 	points_switch("*", false);
 	assert_int_equal(block_style(0), 3);
@@ -172,7 +174,7 @@ static u64 recurse(int depth)
 	return depth ? 1 + recurse(depth - 1) : 0;
 }
 
-static void test_nested_pairs_have_their_own_start(void **state)
+TEST(nested_pairs_have_their_own_start)
 {
 	PROFILE_POINT_TIME(lego)
 
@@ -187,7 +189,7 @@ static void test_nested_pairs_have_their_own_start(void **state)
 	expect_point("scope", 3, 10 + 20 + 30);
 }
 
-static void test_unbalanced_is_counted_apart(void **state)
+TEST(unbalanced_is_counted_apart)
 {
 	PROFILE_POINT_TIME(lego)
 
@@ -206,7 +208,7 @@ static void test_unbalanced_is_counted_apart(void **state)
 	expect_anomalies("lego", 0, 0, 2);
 }
 
-static void test_switched_in_the_middle(void **state)
+TEST(switched_in_the_middle)
 {
 	PROFILE_POINT_TIME(lego)
 
@@ -255,7 +257,7 @@ static void scope_switched_inside(bool on)
 	}
 }
 
-static void test_scope_switched_in_the_middle(void **state)
+TEST(scope_switched_in_the_middle)
 {
 	scope_switched_inside(false);
 	points_snapshot(&snap);
@@ -269,7 +271,7 @@ static void test_scope_switched_in_the_middle(void **state)
 	expect_point("block", 1, 4);
 }
 
-static void test_clock_that_goes_back(void **state)
+TEST(clock_that_goes_back)
 {
 	PROFILE_POINT_TIME(lego)
 
@@ -288,7 +290,7 @@ static void test_clock_that_goes_back(void **state)
 	assert_int_equal(snap.nr_entries, 0);
 }
 
-static void test_all_cpus_count(void **state)
+TEST(all_cpus_count)
 {
 	PROFILE_POINT_TIME(lego)
 
@@ -327,7 +329,7 @@ static void end_on_cpu(void)
 }
 
 /* Two CPUs are in the section at once. It begins and ends in different functions. */
-static void test_start_kept_by_the_cpu(void **state)
+TEST(start_kept_by_the_cpu)
 {
 	begin_on_cpu();
 	host_now += 5;
@@ -343,7 +345,7 @@ static void test_start_kept_by_the_cpu(void **state)
 }
 
 /* A start from before the point was switched off is ignored after it is on again. */
-static void test_start_kept_by_the_cpu_is_from_before_a_switch(void **state)
+TEST(start_kept_by_the_cpu_is_from_before_a_switch)
 {
 	begin_on_cpu();
 	points_switch("cpu", false);
@@ -362,7 +364,7 @@ static void test_start_kept_by_the_cpu_is_from_before_a_switch(void **state)
 	expect_anomalies("cpu", 0, 0, 1);
 }
 
-static void test_points_that_sleep(void **state)
+TEST(points_that_sleep)
 {
 	run_again(77);
 	sleep_in_scope(3, 1000);
@@ -384,7 +386,7 @@ static void test_points_that_sleep(void **state)
 }
 
 /* A pair that slept and ended on another CPU counts as such, with its time off a CPU. */
-static void test_sleepers_that_migrate(void **state)
+TEST(sleepers_that_migrate)
 {
 	PROFILE_POINT_TIME(sleeps)
 
@@ -425,7 +427,7 @@ static void test_sleepers_that_migrate(void **state)
  * The measured time off the CPU can be negative or too long: clocks of CPUs differ, and a context
  * switch may fall between two reads.
  */
-static void test_on_cpu_time_is_at_most_the_time(void **state)
+TEST(on_cpu_time_is_at_most_the_time)
 {
 	sleep_in_scope(5, 0);
 	{
@@ -444,30 +446,4 @@ static void test_on_cpu_time_is_at_most_the_time(void **state)
 	}
 	expect_point("sleeps", 3, 19);
 	assert_int_equal(find_point("sleeps")->oncpu_ns, 15);
-}
-
-#define TEST(name) cmocka_unit_test_setup(name, setup)
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(test_off_before_init),
-		TEST(test_lego_style),
-		TEST(test_scope_ends_on_every_way_out),
-		TEST(test_block_ends_on_every_way_out),
-		TEST(test_off_changes_nothing_but_counts),
-		TEST(test_nested_pairs_have_their_own_start),
-		TEST(test_unbalanced_is_counted_apart),
-		TEST(test_switched_in_the_middle),
-		TEST(test_scope_switched_in_the_middle),
-		TEST(test_clock_that_goes_back),
-		TEST(test_all_cpus_count),
-		TEST(test_start_kept_by_the_cpu),
-		TEST(test_start_kept_by_the_cpu_is_from_before_a_switch),
-		TEST(test_points_that_sleep),
-		TEST(test_sleepers_that_migrate),
-		TEST(test_on_cpu_time_is_at_most_the_time),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

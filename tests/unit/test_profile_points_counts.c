@@ -6,7 +6,7 @@
 void hit_second_lego(u64 cycles); /* in profile_second.c */
 
 /* An empty pair measures 3 ns. */
-static int start(void **state)
+int unit_tests_begin(void **state)
 {
 	host_step = 3;
 	points_init(true);
@@ -14,7 +14,9 @@ static int start(void **state)
 	return 0;
 }
 
-static void test_distribution(void **state)
+#define TEST(name) HOST_TEST_WITH(name, setup, NULL)
+
+TEST(distribution)
 {
 	const struct point_entry *entry;
 
@@ -46,7 +48,7 @@ static void test_distribution(void **state)
 	assert_int_equal(entry->net_ns, 0); /* never negative */
 }
 
-static void test_buckets(void **state)
+TEST(buckets)
 {
 	static const struct {
 		u64 cycles;
@@ -73,7 +75,7 @@ static void test_buckets(void **state)
 }
 
 /* Counters wrap around. The difference from their values at the reset is still right. */
-static void test_counters_overflow(void **state)
+TEST(counters_overflow)
 {
 	struct profile_point_sums *sums =
 		&os_this_cpu_ptr(&os_local(__PROFILE_POINT_CPU(lego)))->sums;
@@ -87,7 +89,7 @@ static void test_counters_overflow(void **state)
 	expect_point("lego", 2, 21);
 }
 
-static void test_two_files_one_name(void **state)
+TEST(two_files_one_name)
 {
 	u32 nr_found = 0;
 
@@ -110,7 +112,7 @@ static void test_two_files_one_name(void **state)
 	assert_int_equal(snap.entries[0].nr + snap.entries[1].nr, 3);
 }
 
-static void test_reset(void **state)
+TEST(reset)
 {
 	lego_style(10);
 	points_reset();
@@ -122,7 +124,7 @@ static void test_reset(void **state)
 }
 
 /* A pair in flight counts only its time since the reset, on any CPU. */
-static void test_in_flight_at_a_reset(void **state)
+TEST(in_flight_at_a_reset)
 {
 	PROFILE_POINT_TIME(lego)
 
@@ -159,7 +161,7 @@ static void test_in_flight_at_a_reset(void **state)
 }
 
 /* Nested pairs are in flight at a reset. The first to begin is the last to end. */
-static void test_many_in_flight_at_a_reset(void **state)
+TEST(many_in_flight_at_a_reset)
 {
 	PROFILE_SCOPE(lego);
 	host_now += 100;
@@ -176,7 +178,7 @@ static void test_many_in_flight_at_a_reset(void **state)
 	assert_int_equal(find_point("lego")->max_ns, 5);
 }
 
-static void test_sleeper_in_flight_at_a_reset(void **state)
+TEST(sleeper_in_flight_at_a_reset)
 {
 	{
 		PROFILE_SCOPE(sleeps);
@@ -204,7 +206,7 @@ static void *hit_points(void *arg)
 }
 
 /* While another CPU hits the point, its count only grows. */
-static void test_reading_during_hits(void **state)
+TEST(reading_during_hits)
 {
 	u64 nr = 0, last = 0;
 	bool done = false;
@@ -221,7 +223,7 @@ static void test_reading_during_hits(void **state)
 }
 
 /* Resets and switches while another CPU hits the point must not corrupt its counts. */
-static void test_reset_and_switches_during_hits(void **state)
+TEST(reset_and_switches_during_hits)
 {
 	const struct point_entry *entry;
 	bool done = false, on = true;
@@ -240,24 +242,4 @@ static void test_reset_and_switches_during_hits(void **state)
 	lego_style(1);
 	expect_point("lego", 1, 1);
 	expect_anomalies("lego", 0, 0, 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup(name, setup)
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(test_distribution),
-		TEST(test_buckets),
-		TEST(test_counters_overflow),
-		TEST(test_two_files_one_name),
-		TEST(test_reset),
-		TEST(test_in_flight_at_a_reset),
-		TEST(test_many_in_flight_at_a_reset),
-		TEST(test_sleeper_in_flight_at_a_reset),
-		TEST(test_reading_during_hits),
-		TEST(test_reset_and_switches_during_hits),
-	};
-
-	return cmocka_run_group_tests(tests, start, NULL);
 }

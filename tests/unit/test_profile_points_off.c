@@ -33,7 +33,7 @@ static int lego_style(int value)
 	return copy;
 }
 
-static void test_hooks_do_nothing(void **state)
+HOST_TEST(hooks_do_nothing)
 {
 	struct process proc = { .pid = 1 };
 	struct task task = { .proc = &proc };
@@ -58,18 +58,8 @@ static void test_hooks_do_nothing(void **state)
 	assert_log("");
 }
 
-static void test_structs_are_empty(void **state)
+HOST_TEST(structs_are_empty)
 {
 	assert_int_equal(sizeof(struct profile_task), 0);
 	assert_int_equal(sizeof(struct profile_process), 0);
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_hooks_do_nothing),
-		cmocka_unit_test(test_structs_are_empty),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,8 +50,10 @@ static void add_point(const char *name, bool enabled, u64 ns, u64 nr)
 	"------ -------------- ----------- --------- --------- ----------------\n"
 #define STRACE_RULE "------ -------------- ----------- --------- --------- ----------------\n"
 
+#define TEST(name) HOST_TEST_WITH(name, setup, NULL)
+
 /* The sample output of LegoOS, with correct percentages. */
-static void test_strace_sample(void **state)
+TEST(strace_sample)
 {
 	strace.pid = 20;
 	strace.nr_accumulated_threads = 46;
@@ -70,7 +72,7 @@ static void test_strace_sample(void **state)
 }
 
 /* Rows beyond the top are one row, and the columns still add up. A wide table has all rows. */
-static void test_strace_others(void **state)
+TEST(strace_others)
 {
 	strace.pid = 20;
 	strace.nr_accumulated_threads = 1;
@@ -100,7 +102,7 @@ static void test_strace_others(void **state)
 }
 
 /* Wide form: percentiles are upper bounds, rounded up; errors have names. */
-static void test_strace_wide(void **state)
+TEST(strace_wide)
 {
 	strace.pid = 20;
 	strcpy(strace.name, "a (b)\x1b[1m");
@@ -145,7 +147,7 @@ static void test_strace_wide(void **state)
 }
 
 /* Errors that do not fit the line are summed up as "other". */
-static void test_strace_many_errors(void **state)
+TEST(strace_many_errors)
 {
 	add_call(2, "sys_open", 5, 200, 133);
 	strace.entries[0].nr_error_kinds = 133;
@@ -158,7 +160,7 @@ static void test_strace_many_errors(void **state)
 	assert_true(strcspn(strstr(host_log, " sys_open"), "\n") < 320);
 }
 
-static void test_strace_processes(void **state)
+TEST(strace_processes)
 {
 	static struct strace_system_snapshot system = {
 		.nr_entries = 3,
@@ -186,7 +188,7 @@ static void test_strace_processes(void **state)
 		   "total\n");
 }
 
-static void test_heatmap_sample(void **state)
+TEST(heatmap_sample)
 {
 	heat.nr_class[HEAT_KERNEL] = heat.nr_scope_class[HEAT_KERNEL] = 39912;
 	heat.nr_class[HEAT_IDLE] = heat.nr_scope_class[HEAT_IDLE] = 112082;
@@ -230,7 +232,7 @@ static void test_heatmap_sample(void **state)
 			       "its samples are charged to the code that turned them on\n"));
 }
 
-static void test_points_sample(void **state)
+TEST(points_sample)
 {
 	points.empty_pair_ns = 25;
 	points.empty_reading_ns = 12;
@@ -267,7 +269,7 @@ static u32 nr_in_log(const char *text)
 }
 
 /* Once below the heading of a report, or below the title of a file's first table. */
-static void test_cpus_take_turns(void **state)
+TEST(cpus_take_turns)
 {
 	static const char says[] = "3 CPUs take turns in this emulator: times and samples include "
 				   "waits for a turn\n";
@@ -301,7 +303,7 @@ static void test_cpus_take_turns(void **state)
 	".ns        net.ns      oncpu.ns        min.ns        p50.ns        p99.ns       " \
 	" max.ns\n" WIDE_RULE
 
-static void test_points_wide(void **state)
+TEST(points_wide)
 {
 	points.empty_pair_ns = 25;
 	points.empty_reading_ns = 12;
@@ -328,7 +330,7 @@ static void test_points_wide(void **state)
 
 #define STARS_40 "****************************************"
 
-static void test_points_histogram(void **state)
+TEST(points_histogram)
 {
 	const char *end;
 
@@ -351,7 +353,7 @@ static void test_points_histogram(void **state)
 		"                          exec  2^63 cycles                 1  *\n");
 }
 
-static void test_strace_empty(void **state)
+TEST(strace_empty)
 {
 	strace.pid = 1;
 	strace.nr_accumulated_threads = 1;
@@ -361,7 +363,7 @@ static void test_strace_empty(void **state)
 		   "  0.00    0.000000000                     0         0 total\n");
 }
 
-static void test_heatmap_empty(void **state)
+TEST(heatmap_empty)
 {
 	view_sort(&view);
 	report_print_heatmap(&heat, REPORT_TOP_ALL, false);
@@ -375,7 +377,7 @@ static void test_heatmap_empty(void **state)
 		   "                                                 0       0.00\n");
 }
 
-static void test_percent_rounds_half_up(void **state)
+TEST(percent_rounds_half_up)
 {
 	assert_int_equal(report_percent(0, 0), 0);
 	assert_int_equal(report_percent(0, 5), 0);
@@ -390,7 +392,7 @@ static void test_percent_rounds_half_up(void **state)
 	assert_int_equal(report_percent(19998, 20000), 9999);
 }
 
-static void test_percent_of_huge_numbers(void **state)
+TEST(percent_of_huge_numbers)
 {
 	assert_int_equal(report_percent(~0ull, ~0ull), 10000);
 	assert_int_equal(report_percent(~0ull / 2, ~0ull), 5000);
@@ -398,7 +400,7 @@ static void test_percent_of_huge_numbers(void **state)
 	assert_int_equal(report_percent(1, ~0ull), 0);
 }
 
-static void test_averages_round_up(void **state)
+TEST(averages_round_up)
 {
 	assert_int_equal(report_usecs_per_call(0, 0), 0);
 	assert_int_equal(report_usecs_per_call(0, 7), 0);
@@ -416,7 +418,7 @@ static void test_averages_round_up(void **state)
 }
 
 /* Each percentage is rounded alone: three thirds print 33.33 each, which add up to 99.99. */
-static void test_percentages_are_not_adjusted(void **state)
+TEST(percentages_are_not_adjusted)
 {
 	add_call(0, "sys_read", 1, 1, 0);
 	add_call(1, "sys_write", 1, 1, 0);
@@ -430,7 +432,7 @@ static void test_percentages_are_not_adjusted(void **state)
 			    "100.00    0.000000003                     3         1 total");
 }
 
-static void test_huge_numbers_are_whole(void **state)
+TEST(huge_numbers_are_whole)
 {
 	add_call(0, "sys_read", ~0ull, ~0ull, ~0ull);
 	add_call(1, "sys_write", 1, 1, 0);
@@ -444,7 +446,7 @@ static void test_huge_numbers_are_whole(void **state)
 			    "18446744073709551615 total");
 }
 
-static void test_long_names_keep_their_column(void **state)
+TEST(long_names_keep_their_column)
 {
 	static const char *const name = "a_function_name_longer_than_its_column";
 	char line[128];
@@ -468,7 +470,7 @@ static void test_long_names_keep_their_column(void **state)
 	assert_non_null(strstr(host_log, line));
 }
 
-static void test_numbers_without_a_name(void **state)
+TEST(numbers_without_a_name)
 {
 	add_call(1000, NULL, 30, 1, 1);
 	add_call(~0ull, NULL, 20, 1, 1);
@@ -480,7 +482,7 @@ static void test_numbers_without_a_name(void **state)
 }
 
 /* Rows of equal time are sorted by call number. */
-static void test_order_is_fixed(void **state)
+TEST(order_is_fixed)
 {
 	char *first;
 
@@ -521,7 +523,7 @@ static u64 column_sum(u32 top)
 	return sum;
 }
 
-static void test_heatmap_columns_close(void **state)
+TEST(heatmap_columns_close)
 {
 	static const u32 tops[] = { 1, 2, 5, 6, 7, 8, 100, REPORT_TOP_ALL };
 
@@ -541,7 +543,7 @@ static void test_heatmap_columns_close(void **state)
 	}
 }
 
-static void test_anomalies_are_printed(void **state)
+TEST(anomalies_are_printed)
 {
 	strace.nr_backwards = 3;
 	report_print_strace(&strace, REPORT_TOP_ALL, false, NULL);
@@ -570,7 +572,7 @@ static void test_anomalies_are_printed(void **state)
 }
 
 /* Sorts the names, and prints as many lines as they need. */
-static void test_points_without_a_pair(void **state)
+TEST(points_without_a_pair)
 {
 	static const char *const names[] = {
 		"tree_find",
@@ -598,35 +600,4 @@ static void test_points_without_a_pair(void **state)
 	host_line("    another_name_that_is_long, flush_tlb_others, fork,");
 	host_line("    the_point_with_a_name_so_long_that_no_line_of_ordinary_length_has_room,");
 	host_line("    tree_find");
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_strace_sample, setup),
-		cmocka_unit_test_setup(test_strace_others, setup),
-		cmocka_unit_test_setup(test_strace_wide, setup),
-		cmocka_unit_test_setup(test_strace_many_errors, setup),
-		cmocka_unit_test_setup(test_strace_processes, setup),
-		cmocka_unit_test_setup(test_heatmap_sample, setup),
-		cmocka_unit_test_setup(test_points_sample, setup),
-		cmocka_unit_test_setup(test_cpus_take_turns, setup),
-		cmocka_unit_test_setup(test_points_wide, setup),
-		cmocka_unit_test_setup(test_points_histogram, setup),
-		cmocka_unit_test_setup(test_strace_empty, setup),
-		cmocka_unit_test_setup(test_heatmap_empty, setup),
-		cmocka_unit_test_setup(test_percent_rounds_half_up, setup),
-		cmocka_unit_test_setup(test_percent_of_huge_numbers, setup),
-		cmocka_unit_test_setup(test_averages_round_up, setup),
-		cmocka_unit_test_setup(test_percentages_are_not_adjusted, setup),
-		cmocka_unit_test_setup(test_huge_numbers_are_whole, setup),
-		cmocka_unit_test_setup(test_long_names_keep_their_column, setup),
-		cmocka_unit_test_setup(test_numbers_without_a_name, setup),
-		cmocka_unit_test_setup(test_order_is_fixed, setup),
-		cmocka_unit_test_setup(test_heatmap_columns_close, setup),
-		cmocka_unit_test_setup(test_anomalies_are_printed, setup),
-		cmocka_unit_test_setup(test_points_without_a_pair, setup),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,7 +55,9 @@ static void release_all(void)
 		profile_process_release(&procs[i]);
 }
 
-static void test_one_process_has_its_own_report(void **state)
+#define TEST(name) HOST_TEST_WITH(name, setup, NULL)
+
+TEST(one_process_has_its_own_report)
 {
 	unsigned int i = begin("alone");
 
@@ -68,7 +70,7 @@ static void test_one_process_has_its_own_report(void **state)
 }
 
 /* An export has the first lines of the last report, without the tables. */
-static void test_first_lines_are_kept(void **state)
+TEST(first_lines_are_kept)
 {
 	unsigned int i = begin("alone");
 	const char *file, *heading;
@@ -85,7 +87,7 @@ static void test_first_lines_are_kept(void **state)
 }
 
 /* A process whose creation fails is not one of the run. */
-static void test_a_failed_fork_does_not_count(void **state)
+TEST(a_failed_fork_does_not_count)
 {
 	unsigned int i = begin("alone");
 	unsigned int failed = begin("failed");
@@ -98,7 +100,7 @@ static void test_a_failed_fork_does_not_count(void **state)
 }
 
 /* A process that runs at a reset is one of the run, one that has ended is not. */
-static void test_reset(void **state)
+TEST(reset)
 {
 	u32 nr_running;
 	unsigned int first = begin("first"), second = begin("second");
@@ -115,7 +117,7 @@ static void test_reset(void **state)
 }
 
 /* The word belongs to reports: elsewhere, it is the name of a program. */
-static void test_the_word_is_for_reports_only(void **state)
+TEST(the_word_is_for_reports_only)
 {
 	struct on_exit list = ON_EXIT("test", "none", ON_EXIT_NONE);
 	unsigned int a = begin("run"), b = begin("other");
@@ -152,7 +154,7 @@ static void wait_for_child(unsigned int parent, unsigned int child)
 	profile_syscall_exit(0);
 }
 
-static void test_a_parent_does_not_wait_for_a_report(void **state)
+TEST(a_parent_does_not_wait_for_a_report)
 {
 	static struct strace_snapshot snap;
 	struct profile_task *pt;
@@ -182,7 +184,7 @@ static void test_a_parent_does_not_wait_for_a_report(void **state)
 }
 
 /* Not delayed: a thread that an interrupt wakes, and one that slept after the printing. */
-static void test_only_wakers_delay(void **state)
+TEST(only_wakers_delay)
 {
 	unsigned int sleeper, other;
 	struct profile_task *pt;
@@ -217,7 +219,7 @@ static void test_only_wakers_delay(void **state)
  * Processes with the same name are one row; names without room are in [others]; a process that runs
  * is added. After the report, nothing more can be printed, so this is the last test.
  */
-static void test_programs(void **state)
+TEST(programs)
 {
 	char name[16];
 
@@ -254,19 +256,8 @@ static void test_programs(void **state)
 	assert_non_null(strstr(host_log, "Kernel strace\nCalls of: all processes\n"));
 }
 
-int main(void)
+int unit_tests_begin(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_first_lines_are_kept, setup),
-		cmocka_unit_test_setup(test_one_process_has_its_own_report, setup),
-		cmocka_unit_test_setup(test_a_failed_fork_does_not_count, setup),
-		cmocka_unit_test_setup(test_reset, setup),
-		cmocka_unit_test_setup(test_the_word_is_for_reports_only, setup),
-		cmocka_unit_test_setup(test_a_parent_does_not_wait_for_a_report, setup),
-		cmocka_unit_test_setup(test_only_wakers_delay, setup),
-		cmocka_unit_test_setup(test_programs, setup),
-	};
-
 	profile_init();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
 }

@@ -5,11 +5,13 @@
 
 #include "../../kernel/profile/samples/store.h"
 
+#define TEST(name) HOST_TEST_WITH(name, setup, NULL)
+
 /*
  * A sixteenth of 64 MiB is too little for the full logs of 8 CPUs. Allocations of shorter logs
  * fail, too.
  */
-static void test_little_memory(void **state)
+TEST(little_memory)
 {
 	host_memory_bytes = 64 << 20;
 	host_fail_alloc = 1;
@@ -24,7 +26,7 @@ static void test_little_memory(void **state)
 }
 
 /* Runs before the other tests: parameters are read before memory is allocated. */
-static void test_parameters(void **state)
+TEST(parameters)
 {
 	assert_int_equal(host_set_param("profile.samples", "16383"), -EINVAL);
 	assert_int_equal(host_set_param("profile.samples", "2097153"), -EINVAL);
@@ -37,7 +39,7 @@ static void test_parameters(void **state)
 	assert_string_equal(host_log, "");
 }
 
-static void test_equal_samples_share_a_record(void **state)
+TEST(equal_samples_share_a_record)
 {
 	for (int i = 0; i < 5; i++)
 		take(1, 2, 3);
@@ -76,7 +78,7 @@ static int walks_of(const struct pt_regs *regs)
 /*
  * A sample like the last one needs no walk. Any other sample is walked, and finds its own record.
  */
-static void test_sample_like_the_last_is_not_walked(void **state)
+TEST(sample_like_the_last_is_not_walked)
 {
 	u64 callers[] = { FN(2) + 8, FN(3) + 8, 0x401000, 0x402000 };
 	struct pt_regs regs = {
@@ -132,7 +134,7 @@ static void test_sample_like_the_last_is_not_walked(void **state)
 	assert_int_equal(check_stats().nr_records, 3);
 }
 
-static void test_interrupts_off(void **state)
+TEST(interrupts_off)
 {
 	struct pt_regs regs = { .pc = FN(1), .irqs_off = true };
 
@@ -173,7 +175,7 @@ static struct sample_stats take_different(u64 nr, u32 nr_callers)
  * not fit is dropped and counted. The CPU may not switch to another log, as if the worker had no
  * time.
  */
-static void test_full(void **state)
+TEST(full)
 {
 	struct stack_store *store = &os_per_cpu(sample_cpus, 0).store;
 	u32 may_switch = store->may_switch;
@@ -211,7 +213,7 @@ static void nest(void)
 	sample_take(&regs, os_cycles(), 1);
 }
 
-static void test_nested_is_dropped(void **state)
+TEST(nested_is_dropped)
 {
 	take(1);
 	host_on_walk = nest;
@@ -227,7 +229,7 @@ static void test_nested_is_dropped(void **state)
 }
 
 /* All samples of the printing thread are one record. Interrupts of it have their own records. */
-static void test_report_is_one_record(void **state)
+TEST(report_is_one_record)
 {
 	static struct task task;
 
@@ -253,7 +255,7 @@ static void test_report_is_one_record(void **state)
 }
 
 /* Samples stay unchanged while a reader has pinned them. */
-static void test_pinned_samples_stay(void **state)
+TEST(pinned_samples_stay)
 {
 	take(1, 2);
 	samples_pin();
@@ -295,7 +297,7 @@ static void *write_samples(void *arg)
 }
 
 /* The counts add up at each look, even across a reset. */
-static void test_reading_during_writes(void **state)
+TEST(reading_during_writes)
 {
 	pthread_t thread;
 	u64 nr = 0;
@@ -323,7 +325,7 @@ static void *fill_the_log(void *arg)
 }
 
 /* Samples are dropped while the counts are copied. Only the sample in progress may be missing. */
-static void test_reading_during_drops(void **state)
+TEST(reading_during_drops)
 {
 	struct sample_stats sum;
 	pthread_t thread;
@@ -341,23 +343,4 @@ static void test_reading_during_drops(void **state)
 	WRITE_ONCE(stop_writing, true);
 	pthread_join(thread, NULL);
 	assert_int_equal(check_stats().nr_unread, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_little_memory, setup),
-		cmocka_unit_test_setup(test_parameters, setup),
-		cmocka_unit_test_setup(test_equal_samples_share_a_record, setup),
-		cmocka_unit_test_setup(test_sample_like_the_last_is_not_walked, setup),
-		cmocka_unit_test_setup(test_interrupts_off, setup),
-		cmocka_unit_test_setup(test_full, setup),
-		cmocka_unit_test_setup(test_nested_is_dropped, setup),
-		cmocka_unit_test_setup(test_report_is_one_record, setup),
-		cmocka_unit_test_setup(test_pinned_samples_stay, setup),
-		cmocka_unit_test_setup(test_reading_during_writes, setup),
-		cmocka_unit_test_setup(test_reading_during_drops, setup),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

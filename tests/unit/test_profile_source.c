@@ -7,7 +7,7 @@
  * Another user borrows the source at its own rate. Nothing is reset, and samples of both rates add
  * up.
  */
-static void test_borrowed(void **state)
+TEST(borrowed)
 {
 	for (int i = 0; i < 100; i++)
 		timer_comes(0);
@@ -35,7 +35,7 @@ static void test_borrowed(void **state)
 }
 
 /* Borrowing switches a source on that was off; returning it switches it off again. */
-static void test_borrowed_while_off(void **state)
+TEST(borrowed_while_off)
 {
 	apply("off");
 	assert_int_equal(source_borrow(1000), 0);
@@ -49,7 +49,7 @@ static void test_borrowed_while_off(void **state)
 }
 
 /* Each slot has one deadline, at a random place in it. */
-static void test_one_deadline_in_each_slot(void **state)
+TEST(one_deadline_in_each_slot)
 {
 	u64 start, nr_quarter[4] = {};
 
@@ -75,7 +75,7 @@ static void test_one_deadline_in_each_slot(void **state)
 	assert_int_equal(snap.counts.late[LATE_KERNEL], 0);
 }
 
-static void test_no_jitter(void **state)
+TEST(no_jitter)
 {
 	apply("seed none");
 	timer_comes(0);
@@ -87,7 +87,7 @@ static void test_no_jitter(void **state)
 	}
 }
 
-static void test_seeds(void **state)
+TEST(seeds)
 {
 	u64 first[HOST_NR_CPUS], at;
 
@@ -120,7 +120,7 @@ static int compare_numbers(const void *a, const void *b)
 /*
  * The random numbers of a CPU never equal those of another CPU or seed, nor a later part of them.
  */
-static void test_seeds_share_no_streams(void **state)
+TEST(seeds_share_no_streams)
 {
 	static u64 numbers[512 * 64 * 4];
 	size_t nr = 0;
@@ -152,7 +152,7 @@ static void print_late_samples(void)
 }
 
 /* Where CPUs take turns, it is not the host that gives them no time. */
-static void test_cpus_that_take_turns(void **state)
+TEST(cpus_that_take_turns)
 {
 	print_late_samples();
 	assert_non_null(strstr(host_log, "the host gave the CPU no time"));
@@ -163,7 +163,7 @@ static void test_cpus_that_take_turns(void **state)
 }
 
 /* A report says that sampling is off now, and how it ran before. */
-static void test_report_while_off(void **state)
+TEST(report_while_off)
 {
 	apply("seed 5");
 	apply("off");
@@ -180,7 +180,7 @@ static void test_report_while_off(void **state)
 				      "moments (seed 5); off now\n");
 }
 
-static void test_off(void **state)
+TEST(off)
 {
 	apply("off");
 	assert_int_equal(os_per_cpu(profile_deadline, 0), ~0ull);
@@ -194,7 +194,7 @@ static void test_off(void **state)
 	assert_int_equal(nr_samples, 1);
 }
 
-static void test_off_leaves_a_trace(void **state)
+TEST(off_leaves_a_trace)
 {
 	struct task task = { 0 };
 	u64 start = host_now;
@@ -219,7 +219,7 @@ static void test_off_leaves_a_trace(void **state)
 	assert_int_equal(snap.off.ns, 0);
 }
 
-static void test_nmi(void **state)
+TEST(nmi)
 {
 	apply("source nmi");
 	assert_int_equal(nr_resets, 1);
@@ -257,7 +257,7 @@ static void test_nmi(void **state)
 }
 
 /* Without an NMI timer, the boot CPU sends NMIs to the others. */
-static void test_nmi_by_ipi(void **state)
+TEST(nmi_by_ipi)
 {
 	host_nmi_timer = NULL;
 	apply("source nmi");
@@ -280,7 +280,7 @@ static void test_nmi_by_ipi(void **state)
 		strstr(host_log, "sampling: NMI by CPU 0's APIC timer, 1000 per second and CPU"));
 }
 
-static void test_words(void **state)
+TEST(words)
 {
 	static const char *const bad[] = { "hz",      "hz 0",	"hz 100001",
 					   "hz 5x",   "source", "source pmu",
@@ -308,7 +308,7 @@ static void test_words(void **state)
 			    "on\nsource timer\nhz 501\nseed 18446744073709551615\n");
 }
 
-static void test_parameters(void **state)
+TEST(parameters)
 {
 	static const char *const bad_hz[] = { "", "0", "100001", "-5", "1k" };
 
@@ -323,26 +323,4 @@ static void test_parameters(void **state)
 	assert_int_equal(host_set_param("profile.seed", ""), -EINVAL);
 	assert_int_equal(host_set_param("profile.seed", "none"), 0);
 	assert_int_equal(host_set_param("profile.seed", "12"), 0);
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(test_one_deadline_in_each_slot),
-		TEST(test_borrowed),
-		TEST(test_borrowed_while_off),
-		TEST(test_no_jitter),
-		TEST(test_seeds),
-		TEST(test_seeds_share_no_streams),
-		TEST(test_off),
-		TEST(test_report_while_off),
-		TEST(test_cpus_that_take_turns),
-		TEST(test_off_leaves_a_trace),
-		TEST(test_nmi),
-		TEST(test_nmi_by_ipi),
-		TEST(test_words),
-		TEST(test_parameters),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 #include "source_unit.h"
 
 /* A late interrupt takes one sample. The deadlines it missed count as lost. */
-static void test_late(void **state)
+TEST(late)
 {
 	u64 nr_due;
 
@@ -29,7 +29,7 @@ static void test_late(void **state)
 }
 
 /* Latency up to the limit is normal; anything above counts as late. */
-static void test_limit(void **state)
+TEST(limit)
 {
 	source_snapshot(&snap);
 	timer_comes(snap.limit_ns);
@@ -41,7 +41,7 @@ static void test_limit(void **state)
 	assert_int_equal(snap.limit_ns, 100); /* the latency in os_wait_for_interrupt() */
 }
 
-static void test_longest_are_kept(void **state)
+TEST(longest_are_kept)
 {
 	for (u64 i = 1; i <= 20; i++)
 		timer_comes((i * 7 % 20 + 1) * 1000);
@@ -60,7 +60,7 @@ static void test_longest_are_kept(void **state)
 }
 
 /* At a rate that is too high, the sampler takes at most half of the time. */
-static void test_self_time_is_limited(void **state)
+TEST(self_time_is_limited)
 {
 	u64 nr_due, start;
 
@@ -80,7 +80,7 @@ static void test_self_time_is_limited(void **state)
 }
 
 /* More NMIs than expected: the report shows them as a negative rest. */
-static void test_nmis_too_many(void **state)
+TEST(nmis_too_many)
 {
 	apply("source nmi");
 	for (int i = 0; i < 100; i++) {
@@ -101,7 +101,7 @@ static void test_nmis_too_many(void **state)
 /*
  * Samples that were never due, or went missing, are left over in the sums, and the report says so.
  */
-static void test_wrong_sums_are_reported(void **state)
+TEST(wrong_sums_are_reported)
 {
 	struct pt_regs regs = { .pc = TEXT };
 
@@ -120,7 +120,7 @@ static void test_wrong_sums_are_reported(void **state)
 }
 
 /* The sums add up with late interrupts, resets, switches off and on, and a slow sampler. */
-static void test_sums_add_up(void **state)
+TEST(sums_add_up)
 {
 	u64 seed = 1;
 
@@ -145,7 +145,7 @@ static void test_sums_add_up(void **state)
 }
 
 /* A deadline that passed before a reset does not count as lost after it. */
-static void test_reset_in_a_stretch(void **state)
+TEST(reset_in_a_stretch)
 {
 	struct pt_regs regs = { .pc = TEXT };
 
@@ -178,7 +178,7 @@ static void samples_go_on(void)
 }
 
 /* The host stops the CPU that resets, while this CPU goes on taking samples, some of them late. */
-static void test_long_reset(void **state)
+TEST(long_reset)
 {
 	for (int i = 0; i < 5; i++)
 		timer_comes(0);
@@ -195,7 +195,7 @@ static void test_long_reset(void **state)
 }
 
 /* A reset in the middle of a sample that takes many slots, as when the host stops its CPU. */
-static void test_reset_in_a_sample(void **state)
+TEST(reset_in_a_sample)
 {
 	apply("hz 100000"); /* the next deadline is near */
 	sample_costs = PERIOD;
@@ -210,7 +210,7 @@ static void test_reset_in_a_sample(void **state)
 }
 
 /* A long sample skips deadlines. A reset comes before their time has passed. */
-static void test_reset_behind_a_long_sample(void **state)
+TEST(reset_behind_a_long_sample)
 {
 	apply("hz 100000");
 	sample_costs = PERIOD; /* 100 slots of this rate; as many deadlines are skipped after it */
@@ -230,7 +230,7 @@ static void test_reset_behind_a_long_sample(void **state)
 }
 
 /* An idle CPU sleeps with interrupts on, so its latency is no blind spot. */
-static void test_idle_is_left_out(void **state)
+TEST(idle_is_left_out)
 {
 	host_idle = true;
 	for (int i = 0; i < 20; i++)
@@ -240,24 +240,4 @@ static void test_idle_is_left_out(void **state)
 	assert_int_equal(snap.counts.late[LATE_IDLE], 20);
 	assert_int_equal(snap.counts.late[LATE_KERNEL], 0);
 	assert_int_equal(snap.nr_stretches, 0);
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(test_limit),
-		TEST(test_late),
-		TEST(test_longest_are_kept),
-		TEST(test_self_time_is_limited),
-		TEST(test_nmis_too_many),
-		TEST(test_wrong_sums_are_reported),
-		TEST(test_sums_add_up),
-		TEST(test_reset_in_a_stretch),
-		TEST(test_long_reset),
-		TEST(test_reset_in_a_sample),
-		TEST(test_reset_behind_a_long_sample),
-		TEST(test_idle_is_left_out),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

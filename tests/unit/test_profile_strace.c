@@ -18,7 +18,9 @@ static u64 nr_calls(void)
 	return all_calls();
 }
 
-static void test_counts_calls_and_time(void **state)
+#define TEST(name) HOST_TEST_WITH(name, setup, teardown)
+
+TEST(counts_calls_and_time)
 {
 	host_call(0, 100, 5);
 	host_call(1, 7, -9);
@@ -32,7 +34,7 @@ static void test_counts_calls_and_time(void **state)
 	assert_int_equal(snap.nr_accumulated_threads, 1);
 }
 
-static void test_error_is_minus_1_to_minus_4095(void **state)
+TEST(error_is_minus_1_to_minus_4095)
 {
 	static const long good[] = { 0,
 				     1,
@@ -51,7 +53,7 @@ static void test_error_is_minus_1_to_minus_4095(void **state)
 	expect_row(0, ARRAY_SIZE(good) + 2, 2, ARRAY_SIZE(good) + 2);
 }
 
-static void test_call_cut_short_by_death_is_no_error(void **state)
+TEST(call_cut_short_by_death_is_no_error)
 {
 	host_dying = true;
 	host_call(0, 1, -4);
@@ -59,7 +61,7 @@ static void test_call_cut_short_by_death_is_no_error(void **state)
 	expect_row(0, 1, 0, 1);
 }
 
-static void test_call_in_flight(void **state)
+TEST(call_in_flight)
 {
 	host_call(0, 10, 0);
 	profile_syscall_enter(0);
@@ -83,7 +85,7 @@ static struct profile_syscall_row *row_of_call(u64 nr)
 }
 
 /* Stops a thread between two stores of the hooks, as an NMI does, and reads its table there. */
-static void test_reading_a_stopped_writer(void **state)
+TEST(reading_a_stopped_writer)
 {
 	struct profile_syscall_row *row;
 	struct profile_task *pt = &task.profile;
@@ -118,7 +120,7 @@ static void test_reading_a_stopped_writer(void **state)
  * A thread is preempted while a report is printed, in a call, or in the hook at its end, which has
  * already read the clock. The wait is part of the first call only, which is shortened by it.
  */
-static void test_wait_for_a_report(void **state)
+TEST(wait_for_a_report)
 {
 	struct profile_task *pt = &task.profile;
 	u64 end, cycles;
@@ -150,7 +152,7 @@ static void test_wait_for_a_report(void **state)
 	assert_false(pt->strace.event);
 }
 
-static void test_call_that_never_returns(void **state)
+TEST(call_that_never_returns)
 {
 	profile_syscall_enter(231);
 	host_now += 12;
@@ -163,7 +165,7 @@ static void test_call_that_never_returns(void **state)
 	assert_int_equal(nr_calls(), 1);
 }
 
-static void test_lost_return(void **state)
+TEST(lost_return)
 {
 	profile_syscall_enter(0);
 	host_now += 3;
@@ -173,7 +175,7 @@ static void test_lost_return(void **state)
 	expect_row(1, 1, 0, 4);
 }
 
-static void test_clock_that_goes_back(void **state)
+TEST(clock_that_goes_back)
 {
 	host_call(0, 10, 0);
 	host_call(0, -300, -2);
@@ -184,7 +186,7 @@ static void test_clock_that_goes_back(void **state)
 	assert_int_equal(snap.nr_backwards, 1);
 }
 
-static void test_all_numbers_have_rows(void **state)
+TEST(all_numbers_have_rows)
 {
 	for (u64 nr = 0; nr < PROFILE_NR_INDEXED; nr++) {
 		for (u64 i = 0; i <= nr % 3; i++)
@@ -200,7 +202,7 @@ static void test_all_numbers_have_rows(void **state)
 	 sizeof(struct profile_syscall_row))
 
 /* A table of 8 KiB has room for 20 different calls, some of which fail, with histograms. */
-static void test_table_is_sparse(void **state)
+TEST(table_is_sparse)
 {
 	assert_int_equal(host_nr_allocated, 0);
 	for (u64 nr = 0; nr < 9; nr++)
@@ -218,7 +220,7 @@ static void test_table_is_sparse(void **state)
 	expect_row(511, 1, 0, 1);
 }
 
-static void test_unknown_numbers(void **state)
+TEST(unknown_numbers)
 {
 	host_call(~0ull, 3, -38);
 	host_call(1ull << 40, 4, -38);
@@ -237,7 +239,7 @@ static void count_lock(os_lock_t *lock)
 	nr_locks += lock == &lists_lock;
 }
 
-static void test_too_many_unknown_numbers(void **state)
+TEST(too_many_unknown_numbers)
 {
 	for (u64 nr = 0; nr < 1000; nr++)
 		host_call(10000 + nr, 2, -38);
@@ -261,7 +263,7 @@ static void test_too_many_unknown_numbers(void **state)
 	assert_int_equal(find_entry(STRACE_OTHERS_NR)->nr_calls, 1001 - STRACE_MAX_UNKNOWN);
 }
 
-static void test_out_of_memory_at_first_call(void **state)
+TEST(out_of_memory_at_first_call)
 {
 	host_fail_alloc = 1;
 	host_call(0, 6, -1);
@@ -279,7 +281,7 @@ static void test_out_of_memory_at_first_call(void **state)
 	assert_int_equal(nr_calls(), 4);
 }
 
-static void test_out_of_memory_while_growing(void **state)
+TEST(out_of_memory_while_growing)
 {
 	host_fail_alloc = 2;
 	for (u64 nr = 0; nr < 40; nr++)
@@ -290,7 +292,7 @@ static void test_out_of_memory_while_growing(void **state)
 	assert_int_equal(nr_calls(), 40);
 }
 
-static void test_out_of_memory_at_fold(void **state)
+TEST(out_of_memory_at_fold)
 {
 	struct task second;
 
@@ -321,7 +323,7 @@ static void test_out_of_memory_at_fold(void **state)
 	assert_true(entry_of(STRACE_SPARE_NR)->nr_calls > 0);
 }
 
-static void test_threads_fold_into_their_process(void **state)
+TEST(threads_fold_into_their_process)
 {
 	struct task threads[5];
 
@@ -345,7 +347,7 @@ static void test_threads_fold_into_their_process(void **state)
 	assert_int_equal(nr_calls(), 10);
 }
 
-static void test_thread_that_never_ran(void **state)
+TEST(thread_that_never_ran)
 {
 	struct task failed;
 
@@ -355,7 +357,7 @@ static void test_thread_that_never_ran(void **state)
 	assert_int_equal(snap.nr_accumulated_threads, 1);
 }
 
-static void test_exec_starts_again(void **state)
+TEST(exec_starts_again)
 {
 	struct task second;
 
@@ -380,7 +382,7 @@ static void test_exec_starts_again(void **state)
 	assert_int_equal(nr_calls(), 2);
 }
 
-static void test_exec_without_a_call(void **state)
+TEST(exec_without_a_call)
 {
 	profile_process_exec(&proc); /* as when the kernel starts init */
 	assert_int_equal(nr_calls(), 0);
@@ -388,7 +390,7 @@ static void test_exec_without_a_call(void **state)
 	assert_int_equal(nr_calls(), 1);
 }
 
-static void test_reset(void **state)
+TEST(reset)
 {
 	struct task gone;
 
@@ -406,7 +408,7 @@ static void test_reset(void **state)
 	assert_int_equal(snap.nr_accumulated_threads, 2);
 }
 
-static void test_reset_with_a_call_in_flight(void **state)
+TEST(reset_with_a_call_in_flight)
 {
 	host_call(0, 100, 0);
 	profile_syscall_enter(0);
@@ -423,7 +425,7 @@ static void test_reset_with_a_call_in_flight(void **state)
 	assert_int_equal(nr_calls(), 0);
 }
 
-static void test_reset_then_exit_in_flight(void **state)
+TEST(reset_then_exit_in_flight)
 {
 	profile_syscall_enter(231);
 	host_now += 50;
@@ -433,7 +435,7 @@ static void test_reset_then_exit_in_flight(void **state)
 	expect_row(231, 1, 0, 6);
 }
 
-static void test_snapshots_change_nothing(void **state)
+TEST(snapshots_change_nothing)
 {
 	static struct strace_snapshot first;
 
@@ -448,7 +450,7 @@ static void test_snapshots_change_nothing(void **state)
 	assert_memory_equal(&first, &snap, sizeof(snap));
 }
 
-static void test_kernel_threads_are_not_counted(void **state)
+TEST(kernel_threads_are_not_counted)
 {
 	struct task kthread;
 
@@ -459,7 +461,7 @@ static void test_kernel_threads_are_not_counted(void **state)
 	assert_int_equal(nr_calls(), 0);
 }
 
-static void test_all_processes_once_by_age(void **state)
+TEST(all_processes_once_by_age)
 {
 	struct process others[3];
 	u64 serial = 0;
@@ -482,7 +484,7 @@ static void test_all_processes_once_by_age(void **state)
 	profile_process_release(&others[2]);
 }
 
-static void test_panic_reads_without_the_lock(void **state)
+TEST(panic_reads_without_the_lock)
 {
 	u64 serial = 0;
 
@@ -509,7 +511,7 @@ static void *write_calls(void *arg)
  * Two threads make calls as fast as they can. The counts that a reader sees never decrease, and fit
  * together.
  */
-static void test_reading_during_calls(void **state)
+TEST(reading_during_calls)
 {
 	static u64 last_calls[20], last_errors[20];
 	struct task writers[2];
@@ -570,7 +572,7 @@ static void *write_and_exit(void *arg)
 }
 
 /* Threads start and exit during reads. No call is missing or counted twice. */
-static void test_reading_during_exits(void **state)
+TEST(reading_during_exits)
 {
 	u64 calls = 0, last_calls = 0;
 	pthread_t thread;
@@ -585,43 +587,4 @@ static void test_reading_during_exits(void **state)
 	pthread_join(thread, NULL);
 	assert_int_equal(nr_calls(), 2000 * 40);
 	assert_int_equal(snap.nr_accumulated_threads, 2001);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(test_counts_calls_and_time),
-		TEST(test_error_is_minus_1_to_minus_4095),
-		TEST(test_call_cut_short_by_death_is_no_error),
-		TEST(test_call_in_flight),
-		TEST(test_reading_a_stopped_writer),
-		TEST(test_wait_for_a_report),
-		TEST(test_call_that_never_returns),
-		TEST(test_lost_return),
-		TEST(test_clock_that_goes_back),
-		TEST(test_all_numbers_have_rows),
-		TEST(test_table_is_sparse),
-		TEST(test_unknown_numbers),
-		TEST(test_too_many_unknown_numbers),
-		TEST(test_out_of_memory_at_first_call),
-		TEST(test_out_of_memory_while_growing),
-		TEST(test_out_of_memory_at_fold),
-		TEST(test_threads_fold_into_their_process),
-		TEST(test_thread_that_never_ran),
-		TEST(test_exec_starts_again),
-		TEST(test_exec_without_a_call),
-		TEST(test_reset),
-		TEST(test_reset_with_a_call_in_flight),
-		TEST(test_reset_then_exit_in_flight),
-		TEST(test_snapshots_change_nothing),
-		TEST(test_kernel_threads_are_not_counted),
-		TEST(test_all_processes_once_by_age),
-		TEST(test_panic_reads_without_the_lock),
-		TEST(test_reading_during_calls),
-		TEST(test_reading_during_exits),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,8 +3,10 @@
 
 #include "strace_unit.h"
 
+#define TEST(name) HOST_TEST_WITH(name, setup, teardown)
+
 /* A futex call that sleeps for a second has a second of wall time and almost no CPU time. */
-static void test_sleep_is_not_cpu_time(void **state)
+TEST(sleep_is_not_cpu_time)
 {
 	host_call(1, 300, 0);
 	profile_syscall_enter(202);
@@ -26,7 +28,7 @@ static void test_sleep_is_not_cpu_time(void **state)
 	assert_int_equal(entry_of(202)->cpu_ns, 63);
 }
 
-static void test_never_returning_call_has_its_cpu_time(void **state)
+TEST(never_returning_call_has_its_cpu_time)
 {
 	profile_syscall_enter(231);
 	host_now += 5;
@@ -37,7 +39,7 @@ static void test_never_returning_call_has_its_cpu_time(void **state)
 	assert_int_equal(entry_of(231)->max_ns, 105);
 }
 
-static void test_percentiles_are_bounds(void **state)
+TEST(percentiles_are_bounds)
 {
 	for (int i = 0; i < 98; i++)
 		host_call(0, 1000, 0);
@@ -65,7 +67,7 @@ static void test_percentiles_are_bounds(void **state)
 }
 
 /* A report that interrupts the end of the longest call finds it in its bucket all the same. */
-static void test_call_above_the_longest(void **state)
+TEST(call_above_the_longest)
 {
 	host_call(5, 1000, 0);
 	host_call(5, 2000, 0);
@@ -76,7 +78,7 @@ static void test_call_above_the_longest(void **state)
 	expect(5, 3, 0, 103000, 0);
 }
 
-static void test_errors_by_number(void **state)
+TEST(errors_by_number)
 {
 	struct task second = { .proc = &proc };
 
@@ -114,7 +116,7 @@ static const struct profile_syscall_table *run_thread(bool has_rows)
 }
 
 /* The first table that is left becomes that of the process. The next thread goes on with it. */
-static void test_table_of_an_ended_thread(void **state)
+TEST(table_of_an_ended_thread)
 {
 	const struct profile_syscall_table *table = run_thread(false);
 
@@ -139,7 +141,7 @@ static void test_table_of_an_ended_thread(void **state)
  * When threads run at once, only one of them can have the table of the process. Another one gets a
  * table that an ended thread has left, with its rows, but without its counts.
  */
-static void test_table_of_an_ended_thread_beside_others(void **state)
+TEST(table_of_an_ended_thread_beside_others)
 {
 	const struct profile_syscall_table *table;
 	struct task first;
@@ -162,7 +164,7 @@ static void test_table_of_an_ended_thread_beside_others(void **state)
 }
 
 /* The calls of threads that ran at once may have taken more than the time since boot. */
-static void test_call_in_flight_after_others(void **state)
+TEST(call_in_flight_after_others)
 {
 	struct task threads[3];
 
@@ -189,7 +191,7 @@ static void test_call_in_flight_after_others(void **state)
 }
 
 /* A new program gets the table of a process that is gone, and the execve is its first call. */
-static void test_table_of_a_gone_process(void **state)
+TEST(table_of_a_gone_process)
 {
 	const struct profile_syscall_table *table;
 	struct process other, third;
@@ -221,7 +223,7 @@ static void test_table_of_a_gone_process(void **state)
 }
 
 /* Numbers that have no call have few rows, so none of them are left to another program. */
-static void test_table_with_unknown_calls(void **state)
+TEST(table_with_unknown_calls)
 {
 	run_thread(false);
 	for (int i = 0; i < 2; i++) {
@@ -240,7 +242,7 @@ static void test_table_with_unknown_calls(void **state)
 }
 
 /* The counter of a row's last error moves when the table grows, and is gone after a reset. */
-static void test_same_error(void **state)
+TEST(same_error)
 {
 	const struct profile_syscall_table *table;
 
@@ -266,7 +268,7 @@ static void test_same_error(void **state)
 }
 
 /* 500 different errors. The table grows for them at the next call. */
-static void test_many_errors(void **state)
+TEST(many_errors)
 {
 	for (u32 error = 1; error <= 500; error++)
 		host_call(2, 1, -(long)error);
@@ -278,7 +280,7 @@ static void test_many_errors(void **state)
 }
 
 /* More different errors than slots. Each is counted, by name or as "other". */
-static void test_more_errors_than_slots(void **state)
+TEST(more_errors_than_slots)
 {
 	const struct strace_entry *entry;
 	u64 nr_named = 0;
@@ -306,7 +308,7 @@ static void test_more_errors_than_slots(void **state)
 }
 
 /* 40 calls with 5 different errors: each pair of call and error keeps its slot. */
-static void test_errors_of_many_calls(void **state)
+TEST(errors_of_many_calls)
 {
 	static const u32 errors[] = { EBADF, EFAULT, EINVAL, ENOENT, EAGAIN };
 
@@ -320,7 +322,7 @@ static void test_errors_of_many_calls(void **state)
 	}
 }
 
-static void test_no_memory_for_errors(void **state)
+TEST(no_memory_for_errors)
 {
 	u64 nr_kinds;
 
@@ -341,29 +343,4 @@ static void test_no_memory_for_errors(void **state)
 	host_call(2, 1, -101);
 	assert_int_equal(nr_errors_of(2, 101), 1);
 	assert_int_equal(find_entry(2)->nr_error_kinds, nr_kinds + 1);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(test_sleep_is_not_cpu_time),
-		TEST(test_never_returning_call_has_its_cpu_time),
-		TEST(test_percentiles_are_bounds),
-		TEST(test_call_above_the_longest),
-		TEST(test_errors_by_number),
-		TEST(test_table_of_an_ended_thread),
-		TEST(test_table_of_an_ended_thread_beside_others),
-		TEST(test_table_of_a_gone_process),
-		TEST(test_table_with_unknown_calls),
-		TEST(test_call_in_flight_after_others),
-		TEST(test_same_error),
-		TEST(test_many_errors),
-		TEST(test_more_errors_than_slots),
-		TEST(test_errors_of_many_calls),
-		TEST(test_no_memory_for_errors),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

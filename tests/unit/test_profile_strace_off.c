@@ -18,7 +18,9 @@ static void expect_off(const char *line)
 	assert_string_equal(end + 7, line);
 }
 
-static void test_off_and_on(void **state)
+#define TEST(name) HOST_TEST_WITH(name, setup, teardown)
+
+TEST(off_and_on)
 {
 	host_call(0, 10, 0);
 	profile_syscall_enter(1);
@@ -44,7 +46,7 @@ static void test_off_and_on(void **state)
 }
 
 /* Reports say when counting was off, and which task switched it off. */
-static void test_off_leaves_a_trace(void **state)
+TEST(off_leaves_a_trace)
 {
 	strace_reset();
 	host_call(0, 1, 0);
@@ -97,7 +99,7 @@ static void test_off_leaves_a_trace(void **state)
  * A call is in flight when counting is switched off and on. It ends at the switch, and its return
  * is ignored.
  */
-static void test_return_after_off_and_on(void **state)
+TEST(return_after_off_and_on)
 {
 	profile_syscall_enter(1);
 	host_now += 3;
@@ -117,7 +119,7 @@ static void test_return_after_off_and_on(void **state)
 	expect(1, 2, 0, 4, 0);
 }
 
-static void test_off_and_reset(void **state)
+TEST(off_and_reset)
 {
 	profile_syscall_enter(1);
 	host_now += 3;
@@ -141,7 +143,7 @@ static void test_off_and_reset(void **state)
 }
 
 /* One process can be reset, but not switched off. */
-static void test_files(void **state)
+TEST(files)
 {
 	start(&child, 2, &child_task);
 	host_call(0, 1, 0);
@@ -165,7 +167,7 @@ static void test_files(void **state)
 	assert_int_equal(host_file_write("profile/strace", "reset\n"), 0);
 }
 
-static void test_off_without_memory(void **state)
+TEST(off_without_memory)
 {
 	host_fail_alloc = 1;
 	profile_syscall_enter(1);
@@ -204,7 +206,7 @@ static void switch_beside_late_calls(bool on)
 	host_on_lock = NULL;
 }
 
-static void test_late_calls(void **state)
+TEST(late_calls)
 {
 	host_call(0, 10, 0);
 	host_call(1, 10, 0);
@@ -221,7 +223,7 @@ static void test_late_calls(void **state)
  * A hook at entry is on the fast path when counting is switched off, and goes on when it is on
  * again. Its call ends at the switch, too.
  */
-static void test_late_hook(void **state)
+TEST(late_hook)
 {
 	struct profile_syscall_table *table;
 	struct profile_syscall_row *row;
@@ -243,22 +245,4 @@ static void test_late_hook(void **state)
 	expect(1, 2, 0, 13, 0);
 	host_call(1, 10, 0);
 	expect(1, 3, 0, 23, 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(test_off_and_on),
-		TEST(test_off_leaves_a_trace),
-		TEST(test_return_after_off_and_on),
-		TEST(test_off_and_reset),
-		TEST(test_files),
-		TEST(test_off_without_memory),
-		TEST(test_late_calls),
-		TEST(test_late_hook),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,9 @@
 
 #include "strace_unit.h"
 
-static void test_eintr_is_an_error(void **state)
+#define TEST(name) HOST_TEST_WITH(name, setup, teardown)
+
+TEST(eintr_is_an_error)
 {
 	interrupt_call(0, 10);
 	expect(0, 1, 0, 10, 1);
@@ -14,7 +16,7 @@ static void test_eintr_is_an_error(void **state)
 	expect(0, 1, 1, 10, 0);
 }
 
-static void test_restart_is_one_call(void **state)
+TEST(restart_is_one_call)
 {
 	host_call(0, 1, 0);
 	interrupt_call(0, 10);
@@ -34,7 +36,7 @@ static void test_restart_is_one_call(void **state)
 	expect(0, 3, 0, 17, 0);
 }
 
-static void test_restart_syscall_goes_on_with_the_call(void **state)
+TEST(restart_syscall_goes_on_with_the_call)
 {
 	interrupt_call(35, 10);
 	profile_syscall_again(0x400, 0x7000);
@@ -43,7 +45,7 @@ static void test_restart_syscall_goes_on_with_the_call(void **state)
 	assert_int_equal(find_entry(219)->nr_calls, 0);
 }
 
-static void test_calls_of_a_handler_are_calls(void **state)
+TEST(calls_of_a_handler_are_calls)
 {
 	interrupt_call(0, 10);
 	profile_syscall_again(0x400, 0x7000);
@@ -60,7 +62,7 @@ static void test_calls_of_a_handler_are_calls(void **state)
 	expect(15, 1, 0, 0, 0);
 }
 
-static void test_handlers_in_handlers(void **state)
+TEST(handlers_in_handlers)
 {
 	interrupt_call(0, 1);
 	profile_syscall_again(0x400, 0x7000);
@@ -84,7 +86,7 @@ static void test_handlers_in_handlers(void **state)
 }
 
 /* The handler leaves by longjmp(): the call never returns, and the next one is a new call. */
-static void test_handler_that_does_not_return(void **state)
+TEST(handler_that_does_not_return)
 {
 	interrupt_call(0, 10);
 	profile_syscall_again(0x400, 0x7000);
@@ -106,7 +108,7 @@ static void test_handler_that_does_not_return(void **state)
 	expect(0, 12, 0, 116, 0);
 }
 
-static void test_another_call_instead_of_a_restart(void **state)
+TEST(another_call_instead_of_a_restart)
 {
 	interrupt_call(0, 10);
 	profile_syscall_again(0x400, 0x7000);
@@ -121,7 +123,7 @@ static void test_another_call_instead_of_a_restart(void **state)
 	expect(15, 1, 0, 1, 0);
 }
 
-static void test_killed_in_an_interrupted_call(void **state)
+TEST(killed_in_an_interrupted_call)
 {
 	host_dying = true;
 	host_call(0, 10, -512);
@@ -132,7 +134,7 @@ static void test_killed_in_an_interrupted_call(void **state)
 	expect(1, 1, 0, 10, 0);
 }
 
-static void test_exec_in_a_handler(void **state)
+TEST(exec_in_a_handler)
 {
 	interrupt_call(0, 10);
 	profile_syscall_again(0x400, 0x7000);
@@ -149,7 +151,7 @@ static void test_exec_in_a_handler(void **state)
 	assert_int_equal(snap.before.ns, 10);
 }
 
-static void test_reset_of_an_interrupted_call(void **state)
+TEST(reset_of_an_interrupted_call)
 {
 	interrupt_call(0, 10);
 	profile_syscall_again(0x400, 0x7000);
@@ -162,24 +164,4 @@ static void test_reset_of_an_interrupted_call(void **state)
 	host_call(0, 4, 0);
 	expect(0, 1, 0, 4, 0);
 	assert_int_equal(find_entry(0)->max_ns, 4);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(test_eintr_is_an_error),
-		TEST(test_restart_is_one_call),
-		TEST(test_restart_syscall_goes_on_with_the_call),
-		TEST(test_calls_of_a_handler_are_calls),
-		TEST(test_handlers_in_handlers),
-		TEST(test_handler_that_does_not_return),
-		TEST(test_another_call_instead_of_a_restart),
-		TEST(test_killed_in_an_interrupted_call),
-		TEST(test_exec_in_a_handler),
-		TEST(test_reset_of_an_interrupted_call),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

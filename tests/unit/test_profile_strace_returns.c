@@ -22,7 +22,9 @@ static void expect_return(u64 ns, u64 max_ns)
 	assert_int_equal(entry->nr_calls + entry->nr_in_flight + entry->cpu_ns, 0);
 }
 
-static void test_only_time_off_a_cpu_counts(void **state)
+#define TEST(name) HOST_TEST_WITH(name, setup, teardown)
+
+TEST(only_time_off_a_cpu_counts)
 {
 	host_call(0, 10, 0);
 	begin_return();
@@ -43,7 +45,7 @@ static void test_only_time_off_a_cpu_counts(void **state)
 	expect(0, 1, 0, 10, 0);
 }
 
-static void test_in_flight(void **state)
+TEST(in_flight)
 {
 	begin_return();
 	sleep_for(7);
@@ -57,7 +59,7 @@ static void test_in_flight(void **state)
 	end_return();
 }
 
-static void test_reset(void **state)
+TEST(reset)
 {
 	begin_return();
 	sleep_for(7);
@@ -77,7 +79,7 @@ static void test_reset(void **state)
 	expect_return(3, 3);
 }
 
-static void test_off(void **state)
+TEST(off)
 {
 	begin_return();
 	sleep_for(7);
@@ -101,7 +103,7 @@ static void test_off(void **state)
 	expect_return(9, 7);
 }
 
-static void test_cut_and_reset(void **state)
+TEST(cut_and_reset)
 {
 	begin_return();
 	sleep_for(7);
@@ -117,7 +119,7 @@ static void test_cut_and_reset(void **state)
 	expect_return(0, 0);
 }
 
-static void test_sums(void **state)
+TEST(sums)
 {
 	begin_return();
 	sleep_for(7);
@@ -141,20 +143,4 @@ static void test_sums(void **state)
 	strace_snapshot_family(&proc.profile, &snap);
 	assert_int_equal(find_entry(STRACE_RETURN_NR)->ns, 12);
 	assert_int_equal(find_entry(STRACE_RETURN_NR)->max_ns, 7);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(test_only_time_off_a_cpu_counts),
-		TEST(test_in_flight),
-		TEST(test_reset),
-		TEST(test_off),
-		TEST(test_cut_and_reset),
-		TEST(test_sums),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

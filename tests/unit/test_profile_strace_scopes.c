@@ -8,7 +8,9 @@
 
 static struct strace_system_snapshot system_snap;
 
-static void test_before_exec_adds_up(void **state)
+#define TEST(name) HOST_TEST_WITH(name, setup, teardown)
+
+TEST(before_exec_adds_up)
 {
 	host_call(0, 10, -1);
 	host_call(1, 5, 0);
@@ -32,7 +34,7 @@ static void test_before_exec_adds_up(void **state)
 	assert_int_equal(snap.before.ns, 122);
 }
 
-static void test_children_waited_for(void **state)
+TEST(children_waited_for)
 {
 	host_call(0, 1, 0);
 	for (int i = 0; i < 3; i++) {
@@ -59,7 +61,7 @@ static void test_children_waited_for(void **state)
 }
 
 /* A child's counts include its children. A process that nobody waited for is not included. */
-static void test_grandchildren(void **state)
+TEST(grandchildren)
 {
 	struct process grandchild, orphan;
 	struct task t;
@@ -91,7 +93,7 @@ static void test_grandchildren(void **state)
 }
 
 /* A reset of one process takes its children from its own tables only. */
-static void test_reset_keeps_gone(void **state)
+TEST(reset_keeps_gone)
 {
 	start(&child, 2, &child_task);
 	host_current = &child_task;
@@ -112,7 +114,7 @@ static void test_reset_keeps_gone(void **state)
 }
 
 /* A zombie keeps its table, and is not in reports of live processes. */
-static void test_zombie(void **state)
+TEST(zombie)
 {
 	u64 serial = 0;
 
@@ -135,7 +137,7 @@ static void test_zombie(void **state)
  * The sums by call and by process agree: no call is lost or counted twice, before and after a
  * process ends.
  */
-static void test_system_sums_add_up(void **state)
+TEST(system_sums_add_up)
 {
 	u64 by_process, nr = 0;
 
@@ -168,7 +170,7 @@ static void test_system_sums_add_up(void **state)
 	assert_int_equal(all_calls(), 0);
 }
 
-static void test_more_processes_than_rows(void **state)
+TEST(more_processes_than_rows)
 {
 	static struct process many[STRACE_MAX_PROCESSES + 10];
 	static struct task tasks[ARRAY_SIZE(many)];
@@ -226,7 +228,7 @@ static u64 busy_run(void)
 }
 
 /* A fork belongs to the program that called it. One that shares memory does not count. */
-static void test_forks(void **state)
+TEST(forks)
 {
 	static struct process copies[2], sharer;
 
@@ -248,7 +250,7 @@ static void test_forks(void **state)
 }
 
 /* From the n-th allocation on, all fail. No call is lost or counted twice. */
-static void test_every_allocation_fails_once(void **state)
+TEST(every_allocation_fails_once)
 {
 	for (int n = 1; n < 40; n++) {
 		u64 nr;
@@ -270,23 +272,4 @@ static void test_every_allocation_fails_once(void **state)
 		assert_int_equal(find_entry(STRACE_SPARE_NR)->nr_calls, 0);
 		strace_reset();
 	}
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(test_before_exec_adds_up),
-		TEST(test_children_waited_for),
-		TEST(test_grandchildren),
-		TEST(test_reset_keeps_gone),
-		TEST(test_zombie),
-		TEST(test_system_sums_add_up),
-		TEST(test_more_processes_than_rows),
-		TEST(test_forks),
-		TEST(test_every_allocation_fails_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

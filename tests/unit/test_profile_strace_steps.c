@@ -207,7 +207,9 @@ static void expect_all_once(void)
 	assert_int_equal(all_calls(), NR_PROCESSES * NR_THREADS * NR_NUMBERS);
 }
 
-static void test_system(void **state)
+#define TEST(name) HOST_TEST_WITH(name, setup, teardown)
+
+TEST(system)
 {
 	at_each_lock(look_at_system, expect_all_once);
 }
@@ -232,7 +234,7 @@ static void expect_process(void)
 	assert_int_equal(all_errors(), is_after ? 0 : NR_THREADS);
 }
 
-static void test_process(void **state)
+TEST(process)
 {
 	/* Callers keep the process from being waited for and released. */
 	for (u32 i = 0; i < ARRAY_SIZE(events); i++) {
@@ -272,7 +274,7 @@ static void expect_each(void)
 		    (has_young && nr_seen == 2 + NR_PROCESSES));
 }
 
-static void test_each(void **state)
+TEST(each)
 {
 	at_each_lock(look_at_each, expect_each);
 }
@@ -291,7 +293,7 @@ static void expect_nothing(void)
 }
 
 /* Old calls of threads and processes that end before the reset reaches them do not count. */
-static void test_reset(void **state)
+TEST(reset)
 {
 	at_each_lock(reset, expect_nothing);
 }
@@ -311,7 +313,7 @@ static void expect_ended_at_switch(void)
 	strace_switch(true);
 }
 
-static void test_switch(void **state)
+TEST(switch)
 {
 	at_each_lock(switch_off, expect_ended_at_switch);
 }
@@ -327,7 +329,7 @@ static void reset_one(void)
 }
 
 /* A reset during a reading: the report has all calls from before the reset, or none. */
-static void test_reset_while_reading(void **state)
+TEST(reset_while_reading)
 {
 	for (int at = 0; at < 40; at++) {
 		start_all();
@@ -345,16 +347,4 @@ static void test_reset_while_reading(void **state)
 		assert_true(!all_calls() || countdown >= 0);
 		end_all();
 	}
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(test_system), TEST(test_process), TEST(test_each),
-		TEST(test_reset),  TEST(test_switch),  TEST(test_reset_while_reading),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

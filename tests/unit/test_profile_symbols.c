@@ -128,7 +128,9 @@ static const char *name_at(u64 at)
 	return text;
 }
 
-static void test_functions(void **state)
+#define TEST(name) HOST_TEST_WITH(name, setup, teardown)
+
+TEST(functions)
 {
 	struct user_symbol symbol;
 
@@ -151,7 +153,7 @@ static void test_functions(void **state)
 	assert_string_equal(user_symbol_path(symbol.image), "/bin/program");
 }
 
-static void test_objects(void **state)
+TEST(objects)
 {
 	struct user_symbol symbol;
 
@@ -165,7 +167,7 @@ static void test_objects(void **state)
 }
 
 /* A frame of folded stacks has no blank and no semicolon, even if its file has some. */
-static void test_frames(void **state)
+TEST(frames)
 {
 	char text[USER_FRAME_BYTES];
 
@@ -181,7 +183,7 @@ static void test_frames(void **state)
 }
 
 /* A reader with several turns reads a file once. Turns in between do not see its tables. */
-static void test_several_turns(void **state)
+TEST(several_turns)
 {
 	struct user_symbols symbols = { 0 };
 
@@ -202,7 +204,7 @@ static void test_several_turns(void **state)
 }
 
 /* Without .symtab, the symbols are those of .dynsym. */
-static void test_dynamic_symbols(void **state)
+TEST(dynamic_symbols)
 {
 	elf.sections[1].sh_type = SHT_DYNSYM;
 	assert_string_equal(name_at(CODE + 0x100), "main");
@@ -212,7 +214,7 @@ static void test_dynamic_symbols(void **state)
 }
 
 /* No name is better than one of another file, or one that is half read. */
-static void test_other_files(void **state)
+TEST(other_files)
 {
 	os_file_t other = { "/bin/program", &elf, sizeof(elf) - 1, 0 };
 	os_file_t changed = { "/bin/program", &elf, sizeof(elf), 1 };
@@ -232,7 +234,7 @@ static void test_other_files(void **state)
 	assert_string_equal(name_at(CODE + 0x100), "program+0x1100");
 }
 
-static void test_short_memory(void **state)
+TEST(short_memory)
 {
 	u64 bytes = host_memory_bytes;
 
@@ -244,7 +246,7 @@ static void test_short_memory(void **state)
 }
 
 /* What compilers append is cut off, and nothing else. */
-static void test_suffixes(void **state)
+TEST(suffixes)
 {
 	static const char *const names[][2] = {
 		{ "send.constprop.0", "send" },
@@ -267,7 +269,7 @@ static void test_suffixes(void **state)
 }
 
 /* Whatever the name of a function is, it is printable, and one column and frame. */
-static void test_hostile_names(void **state)
+TEST(hostile_names)
 {
 	static const char *const names[] = {
 		"a;b",	"a b 9", "9",	"(1) x", "\033[2Jx", "a\nb 7",	 "\r",
@@ -300,7 +302,7 @@ static void test_hostile_names(void **state)
 }
 
 /* Reading a damaged file ends, and stays inside the buffers. */
-static void test_damaged_files(void **state)
+TEST(damaged_files)
 {
 	unsigned int seed = 1, nr_named = 0;
 
@@ -320,22 +322,4 @@ static void test_damaged_files(void **state)
 		image_symbols_free();
 	}
 	assert_in_range(nr_named, 100000, 500000);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_functions, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_objects, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_frames, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_several_turns, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_dynamic_symbols, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_other_files, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_short_memory, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_suffixes, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_hostile_names, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_damaged_files, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

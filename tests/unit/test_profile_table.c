@@ -70,8 +70,10 @@ static void print_two(void)
 	table_note("a remark");
 }
 
+#define TEST(name) HOST_TEST_WITH(name, setup, NULL)
+
 /* Times are rounded before they are added up. JSON has them exactly. */
-static void test_microseconds(void **state)
+TEST(microseconds)
 {
 	table.usecs = true;
 	table.columns = columns;
@@ -97,7 +99,7 @@ static void test_microseconds(void **state)
 	assert_non_null(strstr(text.buf, "{\"time_ns\":1000001499}"));
 }
 
-static void test_narrow(void **state)
+TEST(narrow)
 {
 	print_two();
 	assert_log("Table of all\n"
@@ -111,7 +113,7 @@ static void test_narrow(void **state)
 		   "a remark\n");
 }
 
-static void test_wide(void **state)
+TEST(wide)
 {
 	table.wide = true;
 	print_two();
@@ -130,7 +132,7 @@ static void test_wide(void **state)
 }
 
 /* Each line is an object. Percentages are left out: they follow from the times. */
-static void test_json(void **state)
+TEST(json)
 {
 	report_to(&text);
 	table_set_sink(&table_json);
@@ -150,7 +152,7 @@ static void test_json(void **state)
 }
 
 /* Integers above 2^53 are strings, because doubles cannot hold them. Names may have any bytes. */
-static void test_json_values(void **state)
+TEST(json_values)
 {
 	struct cell *cells = row("a\"b\\c\n\x01\x7f\xc3\xa4/", (1ull << 53) + 1, 1, 1ull << 53);
 
@@ -179,7 +181,7 @@ static void test_json_values(void **state)
 }
 
 /* A line of JSON may be longer than any line of text. */
-static void test_json_of_long_text(void **state)
+TEST(json_of_long_text)
 {
 	char name[2000], *end;
 
@@ -195,7 +197,7 @@ static void test_json_of_long_text(void **state)
 	assert_ptr_equal(strstr(end, "\",\"max_bound_ns\""), end + strlen(name));
 }
 
-static void test_without_rows(void **state)
+TEST(without_rows)
 {
 	table_begin(&table, "Empty");
 	table_head();
@@ -207,7 +209,7 @@ static void test_without_rows(void **state)
 		   "  0.00 0.000000000     0                  total\n");
 }
 
-static void test_cells_without_a_value(void **state)
+TEST(cells_without_a_value)
 {
 	struct cell *cells = row("open", 5, 5, 1);
 
@@ -222,7 +224,7 @@ static void test_cells_without_a_value(void **state)
 }
 
 /* A sum that does not fit saturates. A number too long for its column is printed whole. */
-static void test_huge_numbers_are_whole(void **state)
+TEST(huge_numbers_are_whole)
 {
 	table_begin(&table, NULL);
 	table_row(row("one", ~0ull, ~0ull, ~0ull));
@@ -234,7 +236,7 @@ static void test_huge_numbers_are_whole(void **state)
 		   "100.00 18446744073.709551615 18446744073709551615                  total\n");
 }
 
-static void test_rows_beyond_top(void **state)
+TEST(rows_beyond_top)
 {
 	table.top = 2;
 	table_begin(&table, NULL);
@@ -256,7 +258,7 @@ static void test_rows_beyond_top(void **state)
 	assert_int_equal(table_others_sum(TIME), 0);
 }
 
-static void test_long_and_unprintable_names(void **state)
+TEST(long_and_unprintable_names)
 {
 	table_begin(&table, NULL);
 	table_row(row("exactl", 1, 1, 1));
@@ -271,7 +273,7 @@ static void test_long_and_unprintable_names(void **state)
 }
 
 /* In text, counts that do not fit are summed up as "other". JSON has all of them. */
-static void test_many_counts(void **state)
+TEST(many_counts)
 {
 	static struct table_count many[100];
 	struct cell *cells;
@@ -300,7 +302,7 @@ static void test_many_counts(void **state)
 }
 
 /* Bounds are rounded up, to at most four digits. */
-static void test_bounds(void **state)
+TEST(bounds)
 {
 	static const struct {
 		u64 ns;
@@ -326,7 +328,7 @@ static void test_bounds(void **state)
 	}
 }
 
-static void test_gaps_and_rules(void **state)
+TEST(gaps_and_rules)
 {
 	table.dense = false;
 	table.no_rules = true;
@@ -338,7 +340,7 @@ static void test_gaps_and_rules(void **state)
 		   "100.00  0.000000001      1  ffffffff81000000  open\n");
 }
 
-static void test_empty_line_between_tables(void **state)
+TEST(empty_line_between_tables)
 {
 	table_begin(&table, "One");
 	table_begin(&table, "Two");
@@ -358,7 +360,7 @@ static void panic_now(void)
 }
 
 /* A panic in the middle of a JSON table prints text on the console, with its own sums. */
-static void test_panic_within_a_table(void **state)
+TEST(panic_within_a_table)
 {
 	report_to(&text);
 	table_set_sink(&table_json);
@@ -373,28 +375,4 @@ static void test_panic_within_a_table(void **state)
 					  "------ ----------- ----- ---------------- ------\n"
 					  "100.00 0.000000001     1                  total\n"),
 			 host_log);
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_narrow, setup),
-		cmocka_unit_test_setup(test_microseconds, setup),
-		cmocka_unit_test_setup(test_wide, setup),
-		cmocka_unit_test_setup(test_json, setup),
-		cmocka_unit_test_setup(test_json_values, setup),
-		cmocka_unit_test_setup(test_json_of_long_text, setup),
-		cmocka_unit_test_setup(test_without_rows, setup),
-		cmocka_unit_test_setup(test_cells_without_a_value, setup),
-		cmocka_unit_test_setup(test_huge_numbers_are_whole, setup),
-		cmocka_unit_test_setup(test_rows_beyond_top, setup),
-		cmocka_unit_test_setup(test_long_and_unprintable_names, setup),
-		cmocka_unit_test_setup(test_many_counts, setup),
-		cmocka_unit_test_setup(test_bounds, setup),
-		cmocka_unit_test_setup(test_gaps_and_rules, setup),
-		cmocka_unit_test_setup(test_empty_line_between_tables, setup),
-		cmocka_unit_test_setup(test_panic_within_a_table, setup),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

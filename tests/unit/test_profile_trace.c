@@ -3,7 +3,9 @@
 
 #include "trace_files_unit.h"
 
-static void test_format(void **state)
+#define TEST(name) HOST_TEST_WITH(name, set_up, NULL)
+
+TEST(format)
 {
 	const char *text = read_file("events/sched/sched_switch/format");
 
@@ -34,7 +36,7 @@ static void test_format(void **state)
 				     "__print_flags(REC->flags, \"|\", { 1, \"SPIN\" }, "));
 }
 
-static void test_lines(void **state)
+TEST(lines)
 {
 	assert_int_equal(write_file("set_event", "sched:sched_switch,irq raw_syscalls\n"), 0);
 	profile_trace(sched_switch, &task, &task);
@@ -64,7 +66,7 @@ static void test_lines(void **state)
 }
 
 /* A thread's name cannot forge a line. The name of a thread may be unknown. */
-static void test_names_forge_no_line(void **state)
+TEST(names_forge_no_line)
 {
 	snprintf(host_comm, sizeof(host_comm), "a\n[000]\x1b");
 	profile_trace_task(&task);
@@ -80,7 +82,7 @@ static void test_names_forge_no_line(void **state)
 }
 
 /* The size of saved_cmdlines stays the same while a tool reads it, with recording off. */
-static void test_names_stay_while_nothing_is_recorded(void **state)
+TEST(names_stay_while_nothing_is_recorded)
 {
 	assert_int_equal(write_file("set_event", "sched_process_exit"), 0);
 	assert_int_equal(write_file("tracing_on", "0"), 0);
@@ -93,7 +95,7 @@ static void test_names_stay_while_nothing_is_recorded(void **state)
 	assert_non_null(strstr(read_file("saved_cmdlines"), "7 test\n"));
 }
 
-static void test_cpus_are_merged(void **state)
+TEST(cpus_are_merged)
 {
 	const char *text;
 	char line[128];
@@ -119,7 +121,7 @@ static void test_cpus_are_merged(void **state)
 }
 
 /* Reading trace_pipe consumes events. It says how many were lost. */
-static void test_pipe(void **state)
+TEST(pipe)
 {
 	u32 nr_lines = 0, total = 0;
 	const char *text;
@@ -177,7 +179,7 @@ static void resize_meanwhile(void)
 }
 
 /* A reader of trace_pipe returns soon, so a write of the size waits for it. */
-static void test_resize_waits(void **state)
+TEST(resize_waits)
 {
 	const char *text;
 
@@ -199,7 +201,7 @@ static void test_resize_waits(void **state)
 }
 
 /* A reader of `trace` may take any time, so a write of the size fails with EBUSY. */
-static void test_resize_fails(void **state)
+TEST(resize_fails)
 {
 	profile_trace(timer_expire_exit, &task);
 	has_waited = is_resized = false;
@@ -209,7 +211,7 @@ static void test_resize_fails(void **state)
 	assert_int_equal(resize_result, -EBUSY);
 }
 
-static void test_no_memory(void **state)
+TEST(no_memory)
 {
 	const os_trace_file_t *file = host_trace_file("trace");
 	const os_trace_file_t *stats = host_trace_file("per_cpu/cpu0/stats");
@@ -235,7 +237,7 @@ static void check_stats(u32 nr_kept, u32 nr_overwritten, u32 nr_lost, u32 nr_rea
 }
 
 /* Each event since the rings were cleared is kept, overwritten, lost or read. */
-static void test_stats(void **state)
+TEST(stats)
 {
 	u32 nr_kept, nr_kept_later;
 
@@ -270,7 +272,7 @@ static void test_stats(void **state)
 	assert_int_equal(write_file("buffer_size_kb", "1024"), 0);
 }
 
-static void test_switches(void **state)
+TEST(switches)
 {
 	assert_string_equal(read_file("events/enable"), "0\n");
 	assert_int_equal(write_file("events/sched/enable", "1\n"), 0);
@@ -298,7 +300,7 @@ static void test_switches(void **state)
 }
 
 /* While tracing is off, nothing is recorded and nothing counts as lost. */
-static void test_tracing_on(void **state)
+TEST(tracing_on)
 {
 	assert_int_equal(write_file("set_event", "timer_expire_exit"), 0);
 	assert_int_equal(write_file("tracing_on", "0"), 0);
@@ -315,7 +317,7 @@ static void test_tracing_on(void **state)
 }
 
 /* The file shows the size that the rings will have, even before they are allocated. */
-static void test_size(void **state)
+TEST(size)
 {
 	assert_int_equal(write_file("set_event", "!*:*"), 0);
 	assert_int_equal(write_file("buffer_size_kb", "0"), 0);
@@ -359,7 +361,7 @@ TRACER(test) = {
 	.print_line = print_line,
 };
 
-static void test_tracers(void **state)
+TEST(tracers)
 {
 	assert_string_equal(read_file("available_tracers"), "test nop\n");
 	assert_string_equal(read_file("current_tracer"), "nop\n");
@@ -395,7 +397,7 @@ static u32 decode(const char *text, u8 *bytes)
 }
 
 /* Any write ends the session of another profiler, with the events that it has switched on. */
-static void test_session(void **state)
+TEST(session)
 {
 	assert_int_equal(write_file("buffer_size_kb", "0"), 0);
 	assert_int_equal(write_file("set_event", "signal"), 0);
@@ -420,7 +422,7 @@ static void test_session(void **state)
 	assert_false(trace_session_is_on());
 }
 
-static void test_export(void **state)
+TEST(export)
 {
 	static u8 bytes[PROFILE_TRACE_PAGE_BYTES];
 	const char *text;
@@ -441,28 +443,4 @@ static void test_export(void **state)
 	assert_true(value == 0x1122334455667788);
 	assert_non_null(
 		strstr(host_file_read("profile/trace_cpus.json"), "{\"cpu\":3,\"first\":0,"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_format, set_up),
-		cmocka_unit_test_setup(test_lines, set_up),
-		cmocka_unit_test_setup(test_names_forge_no_line, set_up),
-		cmocka_unit_test_setup(test_names_stay_while_nothing_is_recorded, set_up),
-		cmocka_unit_test_setup(test_cpus_are_merged, set_up),
-		cmocka_unit_test_setup(test_pipe, set_up),
-		cmocka_unit_test_setup(test_resize_waits, set_up),
-		cmocka_unit_test_setup(test_resize_fails, set_up),
-		cmocka_unit_test_setup(test_no_memory, set_up),
-		cmocka_unit_test_setup(test_stats, set_up),
-		cmocka_unit_test_setup(test_switches, set_up),
-		cmocka_unit_test_setup(test_tracing_on, set_up),
-		cmocka_unit_test_setup(test_size, set_up),
-		cmocka_unit_test_setup(test_tracers, set_up),
-		cmocka_unit_test_setup(test_session, set_up),
-		cmocka_unit_test_setup(test_export, set_up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,8 +30,17 @@ static void check_part(const char *path, const char *part)
 		fail_msg("%s: %s", path, read_file(path));
 }
 
+static int begin(void **state)
+{
+	host_syscall_args = arguments;
+	memset(arguments, 0, sizeof(arguments));
+	return set_up(state);
+}
+
+#define TEST(name) HOST_TEST_WITH(name, begin, NULL)
+
 /* The formats are those of Linux, whose tools find arguments by name. */
-static void test_formats(void **state)
+TEST(formats)
 {
 	check_part(READ "format", "\n\n\tfield:int __syscall_nr;\toffset:8;\tsize:4;\tsigned:1;\n"
 				  "\tfield:int fd;\toffset:16;\tsize:8;\tsigned:0;\n"
@@ -52,7 +61,7 @@ static void test_formats(void **state)
 }
 
 /* An event of a call is recorded as Linux prints it; the raw event is not. */
-static void test_records(void **state)
+TEST(records)
 {
 	arguments[0] = 3;
 	arguments[1] = 0x1000;
@@ -84,7 +93,7 @@ static void test_records(void **state)
 }
 
 /* Filters of arguments by name; the filter of the raw event does not matter. */
-static void test_filters(void **state)
+TEST(filters)
 {
 	assert_int_equal(write_file(READ "enable", "1"), 0);
 	assert_int_equal(write_file(READ "filter", "fd == 3 && count > 98"), 0);
@@ -102,7 +111,7 @@ static void test_filters(void **state)
 }
 
 /* Counts and histograms of calls, with nothing else on. */
-static void test_sums(void **state)
+TEST(sums)
 {
 	arguments[0] = 5;
 	arguments[2] = 10;
@@ -123,23 +132,4 @@ static void test_sums(void **state)
 	assert_int_equal(truncate_file(WRITE "trigger"), 0);
 	assert_int_equal(truncate_file("events/syscalls/sys_enter_write/trigger"), 0);
 	assert_false(os_key_on(&profile_trace_key_sys_enter));
-}
-
-static int begin(void **state)
-{
-	host_syscall_args = arguments;
-	memset(arguments, 0, sizeof(arguments));
-	return set_up(state);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_formats, begin),
-		cmocka_unit_test_setup(test_records, begin),
-		cmocka_unit_test_setup(test_filters, begin),
-		cmocka_unit_test_setup(test_sums, begin),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,9 @@ static u32 nr_kept(const char *filter, u64 id, s64 ret)
 	return nr;
 }
 
-static void test_filters_of_numbers(void **state)
+#define TEST(name) HOST_TEST_WITH(name, set_up, NULL)
+
+TEST(filters_of_numbers)
 {
 	assert_int_equal(write_file("events/raw_syscalls/enable", "1"), 0);
 	assert_int_equal(nr_kept("id == 39", 39, 0), 1);
@@ -56,7 +58,7 @@ static bool is_wanted(const char *operator, s64 a, s64 b, bool is_signed)
 }
 
 /* Every comparison of every field with every value, including values that do not fit the field. */
-static void test_filters_at_the_edges(void **state)
+TEST(filters_at_the_edges)
 {
 	static const char *const operators[] = { "==", "!=", "<", "<=", ">", ">=", "&" };
 	static const s64 values[] = { 0,
@@ -119,7 +121,7 @@ static void test_filters_at_the_edges(void **state)
 	}
 }
 
-static void test_filters_of_texts(void **state)
+TEST(filters_of_texts)
 {
 	static const char *const filter = "events/sched/sched_process_exit/filter";
 
@@ -148,7 +150,7 @@ static void write_refused(void)
 }
 
 /* While a filter replaces another one, events that both refuse are not recorded. */
-static void test_filters_are_replaced(void **state)
+TEST(filters_are_replaced)
 {
 	static const char *const filter = "events/raw_syscalls/sys_exit/filter";
 
@@ -163,7 +165,7 @@ static void test_filters_are_replaced(void **state)
 }
 
 /* A pattern is compared with the longest possible text, up to its end. */
-static void test_filters_of_long_texts(void **state)
+TEST(filters_of_long_texts)
 {
 	static const char *const filter = "events/sched/sched_process_exec/filter";
 	char path[251];
@@ -180,7 +182,7 @@ static void test_filters_of_long_texts(void **state)
 	assert_int_equal(write_file(filter, "0"), 0);
 }
 
-static void test_bad_filters(void **state)
+TEST(bad_filters)
 {
 	static const char *const bad[] = { "",
 					   "id",
@@ -284,7 +286,7 @@ static struct expression make_expression(u32 depth)
 }
 
 /* && binds closer than ||, and ! closest. Random filters have the truth of their parts. */
-static void test_filters_of_several_comparisons(void **state)
+TEST(filters_of_several_comparisons)
 {
 	assert_int_equal(write_file("set_event", "raw_syscalls:*"), 0);
 	assert_int_equal(nr_kept("id == 1 || id == 2 && ret == 3", 1, 0), 1);
@@ -310,7 +312,7 @@ static void test_filters_of_several_comparisons(void **state)
 	assert_int_equal(nr_kept("0", 1, 0), 1);
 }
 
-static void test_filters_of_functions(void **state)
+TEST(filters_of_functions)
 {
 	static const char *const filter = "events/kmem/kfree/filter";
 
@@ -331,7 +333,7 @@ static void test_filters_of_functions(void **state)
 }
 
 /* A filter of a system is that of each of its events that has the fields. */
-static void test_filters_of_systems(void **state)
+TEST(filters_of_systems)
 {
 	assert_int_equal(write_file("events/sched/filter", "prev_pid == 3"), 0);
 	assert_string_equal(read_file("events/sched/sched_switch/filter"), "prev_pid == 3\n");
@@ -346,7 +348,7 @@ static void test_filters_of_systems(void **state)
 }
 
 /* error_log shows what is wrong, and where. */
-static void test_errors(void **state)
+TEST(errors)
 {
 	assert_int_equal(truncate_file("error_log"), 0);
 	assert_string_equal(read_file("error_log"), "");
@@ -369,7 +371,7 @@ static u32 nr_recorded(void)
 }
 
 /* set_event_pid has threads, and with event-fork those that they create. */
-static void test_threads(void **state)
+TEST(threads)
 {
 	struct task child = { .proc = &process };
 
@@ -412,7 +414,7 @@ static void test_threads(void **state)
 	assert_int_equal(write_file("options/event-fork", "0"), 0);
 }
 
-static void test_options(void **state)
+TEST(options)
 {
 	assert_non_null(strstr(read_file("trace_options"), "noevent-fork\n"));
 	assert_non_null(strstr(read_file("trace_options"), "\noverwrite\n"));
@@ -426,7 +428,7 @@ static void test_options(void **state)
 }
 
 /* README says what files accept, among them those of events. */
-static void test_readme(void **state)
+TEST(readme)
 {
 	const char *text = read_file("README");
 
@@ -438,7 +440,7 @@ static void test_readme(void **state)
 }
 
 /* A program's text is an event of its thread, without its newline. A long one is truncated. */
-static void test_marker(void **state)
+TEST(marker)
 {
 	static char text[4095];
 
@@ -461,7 +463,7 @@ static void test_marker(void **state)
 	assert_non_null(strstr(events(), ": a?b?c\n"));
 }
 
-static void test_cpus(void **state)
+TEST(cpus)
 {
 	assert_string_equal(read_file("tracing_cpumask"), "f\n"); /* of 4 CPUs */
 	assert_int_equal(write_file("set_event", "sys_exit"), 0);
@@ -479,7 +481,7 @@ static void test_cpus(void **state)
 }
 
 /* poll() finds a stream ready while it has events. */
-static void test_ready(void **state)
+TEST(ready)
 {
 	const os_trace_file_t *all = host_trace_file("trace_pipe");
 	const os_trace_file_t *second = host_trace_file("per_cpu/cpu1/trace_pipe");
@@ -491,28 +493,4 @@ static void test_ready(void **state)
 	assert_false(second->ready(second->arg));
 	read_file("trace_pipe");
 	assert_false(all->ready(all->arg));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_filters_of_numbers, set_up),
-		cmocka_unit_test_setup(test_filters_at_the_edges, set_up),
-		cmocka_unit_test_setup(test_filters_of_texts, set_up),
-		cmocka_unit_test_setup(test_filters_are_replaced, set_up),
-		cmocka_unit_test_setup(test_filters_of_long_texts, set_up),
-		cmocka_unit_test_setup(test_bad_filters, set_up),
-		cmocka_unit_test_setup(test_filters_of_several_comparisons, set_up),
-		cmocka_unit_test_setup(test_filters_of_functions, set_up),
-		cmocka_unit_test_setup(test_filters_of_systems, set_up),
-		cmocka_unit_test_setup(test_errors, set_up),
-		cmocka_unit_test_setup(test_threads, set_up),
-		cmocka_unit_test_setup(test_options, set_up),
-		cmocka_unit_test_setup(test_readme, set_up),
-		cmocka_unit_test_setup(test_marker, set_up),
-		cmocka_unit_test_setup(test_cpus, set_up),
-		cmocka_unit_test_setup(test_ready, set_up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,7 +84,9 @@ static void leave_room(u32 words)
 	ring_clear();
 }
 
-static void test_interrupted_anywhere(void **state)
+#define TEST(name) HOST_TEST_WITH(name, set_up, tear_down)
+
+TEST(interrupted_anywhere)
 {
 	static const u32 rooms[] = { 300, 20, 12, 10, 8, 6, 5, 4, 3, 2, 0 };
 	struct sigaction action = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO };
@@ -116,7 +118,7 @@ static void test_interrupted_anywhere(void **state)
  * The interrupt fills several pages, up to the next lap of the ring and past the wrap of positions.
  * Later events must still be in the right pages.
  */
-static void test_interrupted_for_long(void **state)
+TEST(interrupted_for_long)
 {
 	struct sigaction action = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO };
 	u32 nr_hits = 0;
@@ -143,14 +145,4 @@ static void test_interrupted_for_long(void **state)
 	}
 	nr_more = 0;
 	assert_in_range(nr_hits, 200, 100000);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_interrupted_anywhere, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_interrupted_for_long, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -106,8 +106,10 @@ static int set_up_raw(void **state)
 	return write_file("set_event", "sys_exit");
 }
 
+#define TEST(name) HOST_TEST_WITH(name, set_up_raw, NULL)
+
 /* Deltas of all lengths: none, the longest of 27 bits, one that needs an extension, and hours. */
-static void test_times(void **state)
+TEST(times)
 {
 	static const u64 deltas[] = { 0, 1, (1 << 27) - 1, 1 << 27, (1 << 27) + 5, 7200000000000 };
 	u64 ns[ARRAY_SIZE(deltas)];
@@ -126,7 +128,7 @@ static void test_times(void **state)
 }
 
 /* A page waits until it is full, or 100 ms old, or the last one, if its reader waits. */
-static void test_waits_for_a_full_page(void **state)
+TEST(waits_for_a_full_page)
 {
 	u32 nr = 0;
 
@@ -152,7 +154,7 @@ static void test_waits_for_a_full_page(void **state)
 }
 
 /* Each event is read once, whichever file shows it. */
-static void test_shares_with_trace_pipe(void **state)
+TEST(shares_with_trace_pipe)
 {
 	profile_trace(sys_exit, 1, 1);
 	assert_non_null(strstr(read_file("per_cpu/cpu0/trace"), "NR 1 = 1"));
@@ -169,7 +171,7 @@ static void test_shares_with_trace_pipe(void **state)
 }
 
 /* A gap begins a page, which has the number of lost events. All events and losses add up. */
-static void test_losses(void **state)
+TEST(losses)
 {
 	u64 nr = 100000, nr_read = 0, nr_lost = 0;
 
@@ -185,7 +187,7 @@ static void test_losses(void **state)
 }
 
 /* Events of many lengths, the longest one included. 112 bytes is the longest short event. */
-static void test_lengths(void **state)
+TEST(lengths)
 {
 	static const u64 lengths[] = { 8,
 				       16,
@@ -216,17 +218,4 @@ static void test_lengths(void **state)
 		}
 	}
 	assert_int_equal(nr, ARRAY_SIZE(lengths));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_times, set_up_raw),
-		cmocka_unit_test_setup(test_waits_for_a_full_page, set_up_raw),
-		cmocka_unit_test_setup(test_shares_with_trace_pipe, set_up_raw),
-		cmocka_unit_test_setup(test_losses, set_up_raw),
-		cmocka_unit_test_setup(test_lengths, set_up_raw),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

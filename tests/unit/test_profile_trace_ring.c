@@ -5,7 +5,9 @@
 
 #include "trace_unit.h"
 
-static void test_order_and_content(void **state)
+#define TEST(name) HOST_TEST_WITH(name, set_up, tear_down)
+
+TEST(order_and_content)
 {
 	u64 values[16], lost;
 
@@ -27,7 +29,7 @@ static void test_order_and_content(void **state)
 }
 
 /* With overwriting, the newest events are kept and the others count as lost. */
-static void test_overwrites(void **state)
+TEST(overwrites)
 {
 	u64 values[512], lost;
 	u32 nr;
@@ -42,7 +44,7 @@ static void test_overwrites(void **state)
 }
 
 /* Without overwriting, the oldest events are kept until they are consumed. */
-static void test_keeps_the_oldest(void **state)
+TEST(keeps_the_oldest)
 {
 	static struct ring_reader reader;
 	u64 values[512], lost, from;
@@ -74,7 +76,7 @@ static void test_keeps_the_oldest(void **state)
 }
 
 /* Overwriting is switched off after the ring has wrapped; it keeps its events. */
-static void test_change_of_mode(void **state)
+TEST(change_of_mode)
 {
 	u64 values[512], lost, before;
 	u32 nr;
@@ -90,7 +92,7 @@ static void test_change_of_mode(void **state)
 	assert_true(lost > before);
 }
 
-static void test_positions_wrap(void **state)
+TEST(positions_wrap)
 {
 	u64 values[256], lost;
 
@@ -105,7 +107,7 @@ static void test_positions_wrap(void **state)
 }
 
 /* The low half of the TSC wraps, once or many times, between two events. */
-static void test_extensions(void **state)
+TEST(extensions)
 {
 	static const u64 times[] = { 5,		  0xffffffff,  0x100000000,  0x1ffffffff,
 				     0x700000003, 0x700000004, 0x12300000000 };
@@ -131,7 +133,7 @@ static void test_extensions(void **state)
  * While recording is off, nothing is written and nothing counts as lost. A new size drops all
  * events.
  */
-static void test_off_and_size(void **state)
+TEST(off_and_size)
 {
 	u64 values[8], lost;
 
@@ -175,7 +177,7 @@ static u32 nr_in_page(const struct ring_reader *reader)
 }
 
 /* Reads pages as an export does: each once, the last one up to its last complete event. */
-static void test_pages(void **state)
+TEST(pages)
 {
 	static struct ring_reader reader;
 	u64 first = ring_newest(0).nr;
@@ -199,7 +201,7 @@ static void test_pages(void **state)
  * A reader does not lock the rings while they get memory. Positions must not change, or it would
  * read the new memory as events.
  */
-static void test_first_memory(void **state)
+TEST(first_memory)
 {
 	struct ring_place oldest, newest;
 
@@ -234,7 +236,7 @@ static void consume_meanwhile(os_lock_t *lock)
 }
 
 /* ring_clear() must not undo a concurrent read. */
-static void test_clear_meanwhile(void **state)
+TEST(clear_meanwhile)
 {
 	u64 values[8], lost;
 
@@ -295,28 +297,9 @@ static void read_during_writes(bool overwrite)
 	assert_int_equal(ring_totals(0).nr_lost, overwrite ? 0 : nr_lost);
 }
 
-static void test_reader_on_another_cpu(void **state)
+TEST(reader_on_another_cpu)
 {
 	read_during_writes(true);
 	ring_clear();
 	read_during_writes(false);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_order_and_content, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_overwrites, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_keeps_the_oldest, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_change_of_mode, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_positions_wrap, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_extensions, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_off_and_size, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_pages, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_first_memory, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_clear_meanwhile, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_reader_on_another_cpu, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,8 +29,10 @@ static void check_file(const char *path, const char *text)
 		fail_msg("%s: %s", path, read_file(path));
 }
 
+#define TEST(name) HOST_TEST_WITH(name, set_up, NULL)
+
 /* Events are counted without being recorded, and the counts of all CPUs add up. */
-static void test_counts(void **state)
+TEST(counts)
 {
 	check_file(EXIT "count", "0\n");
 	assert_int_equal(write_file(EXIT "count", "1"), 0);
@@ -50,7 +52,7 @@ static void test_counts(void **state)
 }
 
 /* Recording and counting are switched independently, in any order. */
-static void test_counts_and_rings(void **state)
+TEST(counts_and_rings)
 {
 	u64 counted = 0, recorded = 0;
 	bool counts = false, records = false;
@@ -79,7 +81,7 @@ static void test_counts_and_rings(void **state)
 }
 
 /* A count has the events that the filter and set_event_pid let pass. */
-static void test_counts_are_filtered(void **state)
+TEST(counts_are_filtered)
 {
 	assert_int_equal(write_file(EXIT "filter", "ret < 0 && common_pid == 7"), 0);
 	assert_int_equal(write_file(EXIT "count", "1"), 0);
@@ -97,7 +99,7 @@ static void test_counts_are_filtered(void **state)
 }
 
 /* Two events with one key: counting one of them neither counts nor records the other. */
-static void test_counts_of_a_shared_key(void **state)
+TEST(counts_of_a_shared_key)
 {
 	assert_int_equal(write_file("events/profile/point_end/count", "1"), 0);
 	assert_true(
@@ -111,7 +113,7 @@ static void test_counts_of_a_shared_key(void **state)
 	assert_int_equal(write_file("events/profile/point_end/count", "0"), 0);
 }
 
-static void test_counts_of_systems(void **state)
+TEST(counts_of_systems)
 {
 	check_file("events/lock/count", "");
 	assert_int_equal(write_file("events/lock/count", "1"), 0);
@@ -133,7 +135,7 @@ static void write_one(void)
 }
 
 /* No event gets into the ring while counting is being switched. */
-static void test_nothing_is_recorded_meanwhile(void **state)
+TEST(nothing_is_recorded_meanwhile)
 {
 	assert_int_equal(write_file(EXIT "enable", "1"), 0); /* so that there are rings */
 	assert_int_equal(write_file(EXIT "enable", "0"), 0);
@@ -160,7 +162,7 @@ static void check_part(const char *path, const char *part)
 }
 
 /* A histogram has Linux's format, its rows are sums of all CPUs, and nothing is recorded. */
-static void test_hist(void **state)
+TEST(hist)
 {
 	check_file(KMALLOC "trigger", "# Available triggers:\n# hist\n");
 	check_file(KMALLOC "hist", "");
@@ -189,7 +191,7 @@ static void test_hist(void **state)
 	assert_false(os_key_on(&profile_trace_key_kmalloc));
 }
 
-static void test_forms_of_keys(void **state)
+TEST(forms_of_keys)
 {
 	static const struct {
 		const char *event, *keys, *row;
@@ -234,7 +236,7 @@ static void test_forms_of_keys(void **state)
 	}
 }
 
-static void test_log2(void **state)
+TEST(log2)
 {
 	static const u64 values[] = { 0, 1, 2, 3, 4, 5, 8, 9, 1ull << 40, (1ull << 40) + 1, ~0ull };
 	static const u32 logs[] = { 0, 0, 1, 2, 2, 3, 3, 4, 40, 41, 64 };
@@ -270,7 +272,7 @@ static void check_order(const char *sort, const char *order)
 	assert_int_equal(truncate_file(KMALLOC "trigger"), 0);
 }
 
-static void test_orders(void **state)
+TEST(orders)
 {
 	check_order("hitcount", "1 5 3 ");
 	check_order("hitcount.descending", "3 5 1 ");
@@ -297,7 +299,7 @@ static u64 total(const char *path, const char *name)
 }
 
 /* Events beyond the size are counted as dropped, on each CPU. */
-static void test_full_tables(void **state)
+TEST(full_tables)
 {
 	assert_int_equal(write_file(KMALLOC "trigger", "hist:keys=bytes_req:size=100"), -EINVAL);
 	assert_int_equal(write_file(KMALLOC "trigger", "hist:keys=bytes_req:size=129"), 0);
@@ -315,7 +317,7 @@ static void test_full_tables(void **state)
 }
 
 /* Histograms have filters of their own, which do not change what is recorded. */
-static void test_hists_with_filters(void **state)
+TEST(hists_with_filters)
 {
 	assert_int_equal(write_file(EXIT "enable", "1"), 0);
 	assert_int_equal(write_file(EXIT "filter", "ret == 5"), 0);
@@ -346,7 +348,7 @@ static void test_hists_with_filters(void **state)
 	assert_int_equal(write_file(EXIT "enable", "0"), 0);
 }
 
-static void test_pause_and_clear(void **state)
+TEST(pause_and_clear)
 {
 	assert_int_equal(write_file(EXIT "trigger", "hist:keys=id:clear"), -EINVAL);
 	assert_int_equal(write_file(EXIT "trigger", "hist:keys=id:cont"), -EINVAL);
@@ -371,7 +373,7 @@ static void test_pause_and_clear(void **state)
 }
 
 /* error_log points to what is wrong. */
-static void test_bad_commands(void **state)
+TEST(bad_commands)
 {
 	static const struct {
 		const char *text, *what;
@@ -431,7 +433,7 @@ static void test_bad_commands(void **state)
 }
 
 /* A text that is longer than its key is truncated, and no text can forge a line. */
-static void test_texts(void **state)
+TEST(texts)
 {
 	char path[101];
 
@@ -451,7 +453,7 @@ static void test_texts(void **state)
 }
 
 /* Counts, histograms and the ring agree, whatever is switched in between. */
-static void test_all_agree(void **state)
+TEST(all_agree)
 {
 	assert_int_equal(write_file(KMALLOC "count", "1"), 0);
 	assert_int_equal(write_file(KMALLOC "trigger", "hist:keys=bytes_req:vals=bytes_alloc"), 0);
@@ -473,7 +475,7 @@ static void test_all_agree(void **state)
 	assert_int_equal(nr_recorded(), 100);
 }
 
-static void test_no_memory(void **state)
+TEST(no_memory)
 {
 	host_memory_bytes = 1 << 16;
 	assert_int_equal(write_file(KMALLOC "trigger", "hist:keys=bytes_req"), -ENOMEM);
@@ -481,29 +483,4 @@ static void test_no_memory(void **state)
 	host_memory_bytes = 1ull << 30;
 	assert_int_equal(write_file(KMALLOC "trigger", "hist:keys=bytes_req"), 0);
 	assert_int_equal(truncate_file(KMALLOC "trigger"), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_counts, set_up),
-		cmocka_unit_test_setup(test_counts_and_rings, set_up),
-		cmocka_unit_test_setup(test_counts_are_filtered, set_up),
-		cmocka_unit_test_setup(test_counts_of_a_shared_key, set_up),
-		cmocka_unit_test_setup(test_counts_of_systems, set_up),
-		cmocka_unit_test_setup(test_nothing_is_recorded_meanwhile, set_up),
-		cmocka_unit_test_setup(test_hist, set_up),
-		cmocka_unit_test_setup(test_forms_of_keys, set_up),
-		cmocka_unit_test_setup(test_log2, set_up),
-		cmocka_unit_test_setup(test_orders, set_up),
-		cmocka_unit_test_setup(test_full_tables, set_up),
-		cmocka_unit_test_setup(test_hists_with_filters, set_up),
-		cmocka_unit_test_setup(test_pause_and_clear, set_up),
-		cmocka_unit_test_setup(test_bad_commands, set_up),
-		cmocka_unit_test_setup(test_texts, set_up),
-		cmocka_unit_test_setup(test_all_agree, set_up),
-		cmocka_unit_test_setup(test_no_memory, set_up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

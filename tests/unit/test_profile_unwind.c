@@ -143,7 +143,7 @@ static u32 compare_rows(const char *path)
 	return nr;
 }
 
-static void test_real_files(void **state)
+HOST_TEST(real_files)
 {
 	static const char *const paths[] = { "/lib/x86_64-linux-gnu/libc.so.6",
 					     "/lib64/ld-linux-x86-64.so.2",
@@ -180,7 +180,7 @@ static u64 frames_offset(void)
 }
 
 /* Changed bytes make wrong rules, and nothing worse. The sanitizers look. */
-static void test_damaged_files(void **state)
+HOST_TEST(damaged_files)
 {
 	static const char *const paths[] = { "/lib64/ld-linux-x86-64.so.2",
 					     "build/user/wordcount" };
@@ -305,7 +305,7 @@ static void assert_go_rule(u64 addr, u32 cfa, u32 fp, u64 begins, u64 ends)
 	assert_int_equal(rule.end, GO_TEXT + ends);
 }
 
-static void test_go_rules(void **state)
+HOST_TEST(go_rules)
 {
 	static const u32 magics[] = { GO_MAGIC_1_19, GO_MAGIC_1_20 };
 
@@ -325,7 +325,7 @@ static void test_go_rules(void **state)
 	}
 }
 
-static void test_go_functions_that_change_stacks(void **state)
+HOST_TEST(go_functions_that_change_stacks)
 {
 	make_go_table(GO_MAGIC_1_19);
 	go_bytes[GO_FUNCTIONS + GO_DESCRIBED + 40 + 37] = GO_WRITES_SP;
@@ -341,7 +341,7 @@ static void test_go_functions_that_change_stacks(void **state)
 	}
 }
 
-static void test_go_steps(void **state)
+HOST_TEST(go_steps)
 {
 	struct call_frames_rule rule;
 
@@ -353,7 +353,7 @@ static void test_go_steps(void **state)
 	end_go();
 }
 
-static void test_other_go_tables(void **state)
+HOST_TEST(other_go_tables)
 {
 	make_go_table(0xfffffffbu); /* Go 1.2 to 1.15 */
 	assert_false(begin_go(GO_BYTES));
@@ -365,7 +365,7 @@ static void test_other_go_tables(void **state)
 	end_go();
 }
 
-static void test_damaged_go_tables(void **state)
+HOST_TEST(damaged_go_tables)
 {
 	u64 random = 1;
 
@@ -389,18 +389,8 @@ static void test_damaged_go_tables(void **state)
 	}
 }
 
-int main(void)
+int unit_tests_begin(void **state)
 {
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_real_files),
-		cmocka_unit_test(test_damaged_files),
-		cmocka_unit_test(test_go_rules),
-		cmocka_unit_test(test_go_functions_that_change_stacks),
-		cmocka_unit_test(test_go_steps),
-		cmocka_unit_test(test_other_go_tables),
-		cmocka_unit_test(test_damaged_go_tables),
-	};
-
 	assert_int_equal(host_set_param("profile.unwind", "on"), 0);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
 }

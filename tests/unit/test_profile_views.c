@@ -8,7 +8,7 @@
 #include "../../kernel/profile/samples/store.h"
 
 /* Chains of eight functions, and room for 50,000 different ones. */
-static int start(void **state)
+int unit_tests_begin(void **state)
 {
 	assert_int_equal(host_set_param("profile.samples", "2097152"), 0);
 	assert_int_equal(host_set_param("profile.depth", "8"), 0);
@@ -16,7 +16,9 @@ static int start(void **state)
 	return 0;
 }
 
-static void test_depth_is_bounded(void **state)
+#define TEST(name) HOST_TEST_WITH(name, setup, NULL)
+
+TEST(depth_is_bounded)
 {
 	take(1, 2, 3, 4, 5, 6, 7, 8);
 	take(1, 2, 3, 4, 5, 6, 7, 8, 9);
@@ -27,7 +29,7 @@ static void test_depth_is_bounded(void **state)
 	assert_int_equal(row_of(FN(8), 0)->nr_inclusive, 3);
 }
 
-static void test_inclusive_counts_recursion_once(void **state)
+TEST(inclusive_counts_recursion_once)
 {
 	take(1, 2, 1, 2, 3);
 	take(2, 1, 2, 3);
@@ -47,7 +49,7 @@ static void test_inclusive_counts_recursion_once(void **state)
  * A call at the very end of a function returns to the start of the next function; the sample counts
  * for the caller.
  */
-static void test_return_address_at_the_end(void **state)
+TEST(return_address_at_the_end)
 {
 	u64 caller = FN(3);
 	struct pt_regs regs = { .pc = FN(1), .callers = &caller, .nr_callers = 1 };
@@ -59,7 +61,7 @@ static void test_return_address_at_the_end(void **state)
 }
 
 /* Samples addresses of small functions in a scattered order, and one address behind them. */
-static void test_each_address_is_in_its_function(void **state)
+TEST(each_address_is_in_its_function)
 {
 	u64 first = 0xffffffff82000000, nr_bytes = 8192 * 20, step = 4099, pc;
 	u32 nr_samples = 2000;
@@ -103,7 +105,7 @@ static void count_lookup(void)
 }
 
 /* Functions half a megabyte apart have the same first entry in the symbol cache. */
-static void test_callers_far_apart_are_looked_up_once(void **state)
+TEST(callers_far_apart_are_looked_up_once)
 {
 	for (u64 i = 0; i < 100; i++)
 		take(1 + i % 50, 100, 100 + 2048, 100 + 4096, 100 + 6144);
@@ -140,7 +142,7 @@ static void make_some(void)
 	take(1, 6);
 }
 
-static void test_views_as_printed(void **state)
+TEST(views_as_printed)
 {
 	make_some();
 	samples_pin();
@@ -202,7 +204,7 @@ static void test_views_as_printed(void **state)
 		   "  ----------  ----------  ----------  ----------\n");
 }
 
-static void test_cpus_as_printed(void **state)
+TEST(cpus_as_printed)
 {
 	make_some();
 	os_per_cpu(sample_cpus, 1).counts.nr_dropped[DROP_NESTED][HEAT_KERNEL]++;
@@ -215,7 +217,7 @@ static void test_cpus_as_printed(void **state)
 					 "           3           2           1         2"));
 }
 
-static void test_function_as_printed(void **state)
+TEST(function_as_printed)
 {
 	struct pt_regs regs = { .pc = FN(2) + 0x30, .irqs_off = true };
 
@@ -235,7 +237,7 @@ static void test_function_as_printed(void **state)
 }
 
 /* Samples of other processes and of an earlier program are left out. */
-static void test_user_as_printed(void **state)
+TEST(user_as_printed)
 {
 	struct process proc = { .pid = 5 };
 
@@ -307,7 +309,7 @@ static bool print_next_stacks(struct stacks_copy *copy)
 	return step.nr;
 }
 
-static void test_stacks_as_printed(void **state)
+TEST(stacks_as_printed)
 {
 	u64 user[] = { FN(5) + 8, 0x401234, 0x401000 };
 	struct pt_regs regs = {
@@ -379,7 +381,7 @@ static void expect_copy(const struct merged_stacks *merged)
 /*
  * Merges 50,000 different stacks, each twice and spread over all CPUs, and prints time and memory.
  */
-static void test_merge_many(void **state)
+TEST(merge_many)
 {
 	struct merged_stacks merged;
 	struct timespec start, end;
@@ -418,23 +420,4 @@ static void test_merge_many(void **state)
 	assert_null(copy);
 	assert_string_equal(host_log, "# no memory for the stacks of 50000 records\n");
 	host_fail_alloc = 0;
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_depth_is_bounded, setup),
-		cmocka_unit_test_setup(test_inclusive_counts_recursion_once, setup),
-		cmocka_unit_test_setup(test_return_address_at_the_end, setup),
-		cmocka_unit_test_setup(test_each_address_is_in_its_function, setup),
-		cmocka_unit_test_setup(test_callers_far_apart_are_looked_up_once, setup),
-		cmocka_unit_test_setup(test_views_as_printed, setup),
-		cmocka_unit_test_setup(test_cpus_as_printed, setup),
-		cmocka_unit_test_setup(test_function_as_printed, setup),
-		cmocka_unit_test_setup(test_user_as_printed, setup),
-		cmocka_unit_test_setup(test_stacks_as_printed, setup),
-		cmocka_unit_test_setup(test_merge_many, setup),
-	};
-
-	return cmocka_run_group_tests(tests, start, NULL);
 }

@@ -2,7 +2,9 @@
 /* Tests which records waits are counted in, at given times. */
 #include "waits_unit.h"
 
-static void test_preempted(void **state)
+#define TEST(name) HOST_TEST_WITH(name, setup, NULL)
+
+TEST(preempted)
 {
 	const struct wait_row *row;
 
@@ -16,7 +18,7 @@ static void test_preempted(void **state)
 }
 
 /* A wait that began before a reset counts from the reset. Clocks of CPUs may differ a little. */
-static void test_times_stay_in_order(void **state)
+TEST(times_stay_in_order)
 {
 	const struct wait_row *row;
 
@@ -37,7 +39,7 @@ static void test_times_stay_in_order(void **state)
 }
 
 /* Sleeps of a thread are added up by what it slept for, whether one is like the last or not. */
-static void test_sums_of_a_thread(void **state)
+TEST(sums_of_a_thread)
 {
 	static const char pipe[] = "pipe", futex[] = "futex";
 	static const char *const names[] = { pipe, pipe, futex, futex, pipe, NULL, NULL, pipe };
@@ -57,7 +59,7 @@ static void test_sums_of_a_thread(void **state)
 	assert_int_equal(longest->top[1].cycles, 200);
 }
 
-static void test_an_interrupt_wakes(void **state)
+TEST(an_interrupt_wakes)
 {
 	const struct wait_row *row;
 
@@ -75,7 +77,7 @@ static void test_an_interrupt_wakes(void **state)
 	assert_int_equal(row->waker_comm[0], 0);
 }
 
-static void test_waits_on_two_cpus_are_one_row(void **state)
+TEST(waits_on_two_cpus_are_one_row)
 {
 	wait_and_run("pipe", 2000, 5000, 5400);
 	host_cpu = 1;
@@ -109,7 +111,7 @@ static u32 walks_of_new_thread(struct process *proc, unsigned int function)
 	return nr_walks;
 }
 
-static void test_new_threads_are_compared_only(void **state)
+TEST(new_threads_are_compared_only)
 {
 	/* The first comparison finds where the user's registers are. */
 	walks_of_new_thread(&consumer_proc, 2);
@@ -163,7 +165,7 @@ static u64 waker_of_row(u64 nr)
 }
 
 /* A process that ends wakes its parent as the last one did, but not always. */
-static void test_ends_of_processes(void **state)
+TEST(ends_of_processes)
 {
 	static struct process child = { .pid = 30, .comm = "child" };
 	static struct process other = { .pid = 31, .comm = "other" };
@@ -196,7 +198,7 @@ static void test_ends_of_processes(void **state)
 }
 
 /* A thread that waits where it did the last time finds no record of before a reset or an exec. */
-static void test_last_records(void **state)
+TEST(last_records)
 {
 	wait_and_run("pipe", 2000, 5000, 5400);
 	wait_and_run("pipe", 6000, 6500, 6600);
@@ -224,7 +226,7 @@ static void preempt_producer(void)
 }
 
 /* Another thread fills the log, which the worker empties. The first one's last record was there. */
-static void test_last_record_in_a_full_log(void **state)
+TEST(last_record_in_a_full_log)
 {
 	preempt_producer();
 	for (u32 i = 1; i < 3000; i++) {
@@ -239,7 +241,7 @@ static void test_last_record_in_a_full_log(void **state)
 }
 
 /* A process has the name and code of one that has ended, and its place in memory. */
-static void test_processes_have_records_of_their_own(void **state)
+TEST(processes_have_records_of_their_own)
 {
 	static struct process proc = { .pid = 30, .comm = "shell" };
 
@@ -260,7 +262,7 @@ static void test_processes_have_records_of_their_own(void **state)
 	profile_process_release(&proc);
 }
 
-static void test_reset_drops_waits_and_wakers(void **state)
+TEST(reset_drops_waits_and_wakers)
 {
 	const struct wait_row *row;
 
@@ -279,7 +281,7 @@ static void test_reset_drops_waits_and_wakers(void **state)
 	assert_int_equal(row->asleep_cycles + row->ready_cycles, 50);
 }
 
-static void test_idle_does_not_wait(void **state)
+TEST(idle_does_not_wait)
 {
 	host_idle = true;
 	wait_and_run("pipe", 2000, 0, 5400);
@@ -290,7 +292,7 @@ static void test_idle_does_not_wait(void **state)
 	assert_int_equal(wait_view.nr, 0);
 }
 
-static void test_switched_off(void **state)
+TEST(switched_off)
 {
 	assert_int_equal(host_file_write("profile/waits", "off"), 0);
 	wait_and_run("pipe", 2000, 5000, 5400);
@@ -307,7 +309,7 @@ static void test_switched_off(void **state)
 			       "recording of waits was off for 0.000008 s"));
 }
 
-static void test_migrations(void **state)
+TEST(migrations)
 {
 	static const unsigned int cpus[] = { 1, 1, 0, 2, 2 };
 
@@ -318,26 +320,4 @@ static void test_migrations(void **state)
 	/* The first run of a thread is not a migration. */
 	assert_int_equal(consumer.profile.waits.nr_migrations, 2);
 	assert_int_equal(consumer.profile.waits.nr_waits, 5);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_preempted, setup),
-		cmocka_unit_test_setup(test_times_stay_in_order, setup),
-		cmocka_unit_test_setup(test_sums_of_a_thread, setup),
-		cmocka_unit_test_setup(test_an_interrupt_wakes, setup),
-		cmocka_unit_test_setup(test_waits_on_two_cpus_are_one_row, setup),
-		cmocka_unit_test_setup(test_new_threads_are_compared_only, setup),
-		cmocka_unit_test_setup(test_ends_of_processes, setup),
-		cmocka_unit_test_setup(test_last_records, setup),
-		cmocka_unit_test_setup(test_last_record_in_a_full_log, setup),
-		cmocka_unit_test_setup(test_processes_have_records_of_their_own, setup),
-		cmocka_unit_test_setup(test_reset_drops_waits_and_wakers, setup),
-		cmocka_unit_test_setup(test_idle_does_not_wait, setup),
-		cmocka_unit_test_setup(test_switched_off, setup),
-		cmocka_unit_test_setup(test_migrations, setup),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,9 @@
 /* Tests the tables and first lines of waits at given times. A cycle is a nanosecond. */
 #include "waits_unit.h"
 
-static void test_asleep_and_ready(void **state)
+#define TEST(name) HOST_TEST_WITH(name, setup, NULL)
+
+TEST(asleep_and_ready)
 {
 	const struct wait_row *row;
 
@@ -20,7 +22,7 @@ static void test_asleep_and_ready(void **state)
 }
 
 /* Wakers with the same name are one row, also those of another process. */
-static void test_wakers_of_a_program_are_one_row(void **state)
+TEST(wakers_of_a_program_are_one_row)
 {
 	static struct process twin_proc = { .pid = 22, .comm = "producer" };
 	struct task first = producer;
@@ -57,7 +59,7 @@ static void make_view(wait_key_fn *key_of, u32 nr_rows)
 }
 
 /* Waits of several kinds, in two system calls and outside. */
-static void test_by_call(void **state)
+TEST(by_call)
 {
 	host_syscall = 202;
 	wait_and_run("futex", 2000, 5000, 5400);
@@ -76,7 +78,7 @@ static void test_by_call(void **state)
 	assert_non_null(strstr(host_file_read("profile/waits_calls.json"), "\"sys_202\""));
 }
 
-static void test_by_task(void **state)
+TEST(by_task)
 {
 	wait_and_run("pipe", 2000, 5000, 5400);
 	wait_and_run("futex", 6000, 0, 6100);
@@ -91,7 +93,7 @@ static void test_by_task(void **state)
 }
 
 /* Waits on a wait queue, and preemptions, are not waits for a lock. */
-static void test_by_lock(void **state)
+TEST(by_lock)
 {
 	wait_and_run("pipe", 2000, 5000, 5400);
 	make_view(wait_by_lock, 0);
@@ -113,7 +115,7 @@ static void test_by_lock(void **state)
 }
 
 /* Spinning is CPU time. It has its own view, by lock and function, and is in no other view. */
-static void test_spinlocks(void **state)
+TEST(spinlocks)
 {
 	wait_and_run("pipe", 2000, 5000, 5400);
 	go_to(&consumer, 2);
@@ -136,7 +138,7 @@ static void test_spinlocks(void **state)
 }
 
 /* A thread sleeps, or waits for a CPU, while the table is made. */
-static void test_in_flight(void **state)
+TEST(in_flight)
 {
 	const struct wait_row *row;
 
@@ -211,7 +213,7 @@ static const char *total_of(const char *title)
 }
 
 /* Time passes while the tables of a process are printed, but their totals are of one moment. */
-static void test_tables_have_one_total(void **state)
+TEST(tables_have_one_total)
 {
 	const char *total;
 	size_t len;
@@ -234,7 +236,7 @@ static void test_tables_have_one_total(void **state)
 	assert_memory_equal(total, total_of("Kernel Waits by task"), len);
 }
 
-static void test_scope_is_the_process(void **state)
+TEST(scope_is_the_process)
 {
 	wait_and_run("pipe", 2000, 5000, 5400);
 	only_row(&consumer_proc);
@@ -255,7 +257,7 @@ static void reset_at_last_look(void)
 }
 
 /* Another CPU resets while a wait that began before is about to be counted. */
-static void test_a_reset_meanwhile(void **state)
+TEST(a_reset_meanwhile)
 {
 	nr_looks = os_key_is_set(&profile_delays_key) ? 2 : 1; /* delay_wait() looks first */
 	host_meanwhile = reset_at_last_look;
@@ -266,7 +268,7 @@ static void test_a_reset_meanwhile(void **state)
 }
 
 /* The summary has times from the scheduler, from the kernel's accounts, and from the records. */
-static void test_summary(void **state)
+TEST(summary)
 {
 	consumer.profile.waits.created_cycles = 1000;
 	wait_and_run("pipe", 1002000, 5002000, 5402000);
@@ -303,7 +305,7 @@ static void test_summary(void **state)
 }
 
 /* Four kinds of signals have names, and the parts of both lists add up to the sum. */
-static void test_signals(void **state)
+TEST(signals)
 {
 	host_signals.kinds[10 - 1] = 30;
 	host_signals.kinds[17 - 1] = 5;
@@ -321,7 +323,7 @@ static void test_signals(void **state)
 }
 
 /* The report and the table have the same owners. Only the table has those without time. */
-static void test_accounts_of_the_machine(void **state)
+TEST(accounts_of_the_machine)
 {
 	const char *rows;
 
@@ -356,7 +358,7 @@ static void end_after_sleep(const char *name, u64 woken, u64 end)
 }
 
 /* A process that spent most of its life waiting for children has a summary of one line. */
-static void test_a_parent_has_one_line(void **state)
+TEST(a_parent_has_one_line)
 {
 	end_after_sleep("child", 11001000, 12001000);
 	assert_non_null(strstr(host_log, "CPU time: 0.002000 s, 1 thread; waited for children: "
@@ -371,7 +373,7 @@ static void test_a_parent_has_one_line(void **state)
 }
 
 /* One futex address is in a mapped file, the other is not. */
-static void test_addresses_have_a_file(void **state)
+TEST(addresses_have_a_file)
 {
 	host_wait_addr = 0x4c71e0;
 	wait_and_run("futex", 2000, 5000, 5400);
@@ -384,27 +386,4 @@ static void test_addresses_have_a_file(void **state)
 	assert_non_null(strstr(host_log, "  futex 0x7f0000001000 (anonymous area)  "));
 	/* In the table of all processes the address space is unknown, so no file is shown. */
 	assert_non_null(strstr(host_file_read("profile/waits.json"), "\"futex 0x4c71e0\""));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_asleep_and_ready, setup),
-		cmocka_unit_test_setup(test_wakers_of_a_program_are_one_row, setup),
-		cmocka_unit_test_setup(test_by_call, setup),
-		cmocka_unit_test_setup(test_by_task, setup),
-		cmocka_unit_test_setup(test_by_lock, setup),
-		cmocka_unit_test_setup(test_spinlocks, setup),
-		cmocka_unit_test_setup(test_in_flight, setup),
-		cmocka_unit_test_setup(test_tables_have_one_total, setup),
-		cmocka_unit_test_setup(test_scope_is_the_process, setup),
-		cmocka_unit_test_setup(test_a_reset_meanwhile, setup),
-		cmocka_unit_test_setup(test_summary, setup),
-		cmocka_unit_test_setup(test_signals, setup),
-		cmocka_unit_test_setup(test_accounts_of_the_machine, setup),
-		cmocka_unit_test_setup(test_a_parent_has_one_line, setup),
-		cmocka_unit_test_setup(test_addresses_have_a_file, setup),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -187,8 +187,10 @@ static void use_eighth(void)
 	use(10240, 11264, PROFILE_PAGE_READ);
 }
 
+#define TEST(name) HOST_TEST_WITH(name, setup, NULL)
+
 /* 8 MiB of 64 are written, and 4 are read. The first rows are those. */
-static void hot_parts_are_found(void **state)
+TEST(hot_parts_are_found)
 {
 	const struct working_set_view *found;
 	u64 hot = 0;
@@ -234,7 +236,7 @@ static void change_after_3_s(void)
 }
 
 /* What was used some seconds ago is in the working set of 10 s, not in that of one second. */
-static void a_phase_ends(void **state)
+TEST(a_phase_ends)
 {
 	nr_runs = 0;
 	program = change_after_3_s;
@@ -247,7 +249,7 @@ static void a_phase_ends(void **state)
 	assert_in_range(view()->long_pages, 2048, 2048 + 900);
 }
 
-static void nothing_is_used(void **state)
+TEST(nothing_is_used)
 {
 	sample(20 * 10 + 1);
 	assert_int_equal(view()->short_pages, 0);
@@ -266,7 +268,7 @@ static void touch_more(void)
 }
 
 /* A program that only touches new pages uses those, though none is used twice. */
-static void growth_is_use(void **state)
+TEST(growth_is_use)
 {
 	memset(mm.present, 0, sizeof(mm.present));
 	nr_touched = 100;
@@ -294,7 +296,7 @@ static void exec_later(void)
 }
 
 /* A program that has begun since the reset has touched all its pages; a child of fork() has not. */
-static void first_touches_are_uses(void **state)
+TEST(first_touches_are_uses)
 {
 	static const struct {
 		u32 program, rounds_until_exec;
@@ -323,7 +325,7 @@ static void first_touches_are_uses(void **state)
 }
 
 /* A page whose entry was written anew, as by fork, is not used. It is told. */
-static void changed_pages_do_not_count(void **state)
+TEST(changed_pages_do_not_count)
 {
 	struct working_set_cost cost;
 
@@ -336,7 +338,7 @@ static void changed_pages_do_not_count(void **state)
 }
 
 /* The time on the CPU, and that of other CPUs that flush their TLBs, is at most 1 %. */
-static void cost_is_bounded(void **state)
+TEST(cost_is_bounded)
 {
 	struct working_set_cost cost;
 
@@ -355,7 +357,7 @@ static void cost_is_bounded(void **state)
 }
 
 /* Areas come and go; more of them than there are regions are still covered. */
-static void areas_change(void **state)
+TEST(areas_change)
 {
 	static struct regions r;
 	struct profile_user_range ranges[REGIONS_MAX + 30];
@@ -444,7 +446,7 @@ static void use_and_rest(void)
 }
 
 /* Used pages are counted in the block of RAM that they are in. */
-static void physical_memory(void **state)
+TEST(physical_memory)
 {
 	const struct working_set_memory *memory;
 
@@ -470,7 +472,7 @@ static void physical_memory(void **state)
 }
 
 /* A page of two processes counts once, as the one that uses it has it. Others are not in RAM. */
-static void shared_pages_count_once(void **state)
+TEST(shared_pages_count_once)
 {
 	const struct working_set_memory *memory;
 
@@ -490,7 +492,7 @@ static void shared_pages_count_once(void **state)
 }
 
 /* History: at most so many moments, in order, from the first period to the last. */
-static void history_covers_all_times(void **state)
+TEST(history_covers_all_times)
 {
 	static struct working_set_moment moment;
 	u64 last = 0, first = 0;
@@ -508,7 +510,7 @@ static void history_covers_all_times(void **state)
 	assert_true(last - first > 27000 * MS);
 }
 
-static void text_and_json(void **state)
+TEST(text_and_json)
 {
 	const char *text;
 
@@ -535,7 +537,7 @@ static void text_and_json(void **state)
 }
 
 /* A process that has ended keeps its slot. */
-static void ended_process(void **state)
+TEST(ended_process)
 {
 	program = use_eighth;
 	sample(20 * 3 + 1);
@@ -544,25 +546,4 @@ static void ended_process(void **state)
 	assert_non_null(strstr(host_file_read("profile/working_set"), "(pid 7) has used"));
 	sample(5);
 	assert_null(strstr(host_file_read("profile/working_set"), "(pid 7) has used"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(hot_parts_are_found, setup),
-		cmocka_unit_test_setup(a_phase_ends, setup),
-		cmocka_unit_test_setup(nothing_is_used, setup),
-		cmocka_unit_test_setup(growth_is_use, setup),
-		cmocka_unit_test_setup(first_touches_are_uses, setup),
-		cmocka_unit_test_setup(changed_pages_do_not_count, setup),
-		cmocka_unit_test_setup(cost_is_bounded, setup),
-		cmocka_unit_test_setup(areas_change, setup),
-		cmocka_unit_test_setup(physical_memory, setup),
-		cmocka_unit_test_setup(shared_pages_count_once, setup),
-		cmocka_unit_test_setup(history_covers_all_times, setup),
-		cmocka_unit_test_setup(text_and_json, setup),
-		cmocka_unit_test_setup(ended_process, setup),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,12 +5,7 @@
  * number. Cost is counted in basic blocks (blocks.h).
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "blocks.h"
 #include "../../kernel/time/timer_heap.h"
@@ -80,7 +75,9 @@ static u64 take_first(void)
 	return first - timers;
 }
 
-static void test_equal_times_keep_their_order(void **state)
+#define TEST(name) HOST_TEST_WITH(name, set_up, NULL)
+
+TEST(equal_times_keep_their_order)
 {
 	for (u64 n = 0; n < 200; n++)
 		add(n, n % 3);
@@ -92,7 +89,7 @@ static void test_equal_times_keep_their_order(void **state)
 }
 
 /* Compares the heap with a search for the earliest of all its timers. */
-static void test_random_changes(void **state)
+TEST(random_changes)
 {
 	const u64 nr = 60;
 	u64 nr_in = 0;
@@ -188,7 +185,7 @@ static u64 worst_cost(enum times times, u64 nr)
 	return worst;
 }
 
-static void test_cost_is_logarithmic(void **state)
+HOST_TEST(cost_is_logarithmic)
 {
 	static const u64 nrs[] = { 100, 10000, MAX_TIMERS };
 
@@ -200,15 +197,4 @@ static void test_cost_is_logarithmic(void **state)
 			assert_in_range(worst, 10, limit(nrs[i]));
 		}
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_equal_times_keep_their_order, set_up),
-		cmocka_unit_test_setup(test_random_changes, set_up),
-		cmocka_unit_test(test_cost_is_logarithmic),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

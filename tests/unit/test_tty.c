@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Tests kernel/tty/ldisc.c: typed input, its echo, and what a program reads. */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "../../kernel/tty/ldisc.h"
 #include <lego/signal.h>
@@ -101,7 +96,9 @@ static void expect_nothing(void)
 		clear_echo();                      \
 	} while (0)
 
-static void test_line(void **state)
+#define TEST(name) HOST_TEST_WITH(name, set_up, NULL)
+
+TEST(line)
 {
 	type("one");
 	expect_nothing();
@@ -115,7 +112,7 @@ static void test_line(void **state)
 	expect_nothing();
 }
 
-static void test_end_of_file(void **state)
+TEST(end_of_file)
 {
 	type("\4");
 	expect_read("");
@@ -142,7 +139,7 @@ static void test_end_of_file(void **state)
 	expect_echo("partpartline\r\nab\r\n");
 }
 
-static void test_erase(void **state)
+TEST(erase)
 {
 	type("\x7f");
 	expect_echo("");
@@ -160,7 +157,7 @@ static void test_erase(void **state)
 	expect_read("\n");
 }
 
-static void test_erase_tab(void **state)
+TEST(erase_tab)
 {
 	size_t nr_out;
 	u8 out[64];
@@ -172,7 +169,7 @@ static void test_erase_tab(void **state)
 	expect_echo("\t\t\b\b\b\b\b\b\b\b\r\n");
 }
 
-static void test_erase_utf8(void **state)
+TEST(erase_utf8)
 {
 	/* Without IUTF8, each byte is a character. */
 	type("\xc3\xa4\x7f\n");
@@ -188,7 +185,7 @@ static void test_erase_utf8(void **state)
 	expect_read("\x82\xac\n");
 }
 
-static void test_erase_word(void **state)
+TEST(erase_word)
 {
 	type("two words, \x17");
 	expect_echo("two words, \b \b\b \b\b \b\b \b\b \b\b \b\b \b");
@@ -199,7 +196,7 @@ static void test_erase_word(void **state)
 	expect_read("a\x17\n");
 }
 
-static void test_kill(void **state)
+TEST(kill)
 {
 	type("abc\x15");
 	expect_echo("abc\b \b\b \b\b \b");
@@ -216,7 +213,7 @@ static void test_kill(void **state)
 	expect_read("d\n");
 }
 
-static void test_echo_flags(void **state)
+TEST(echo_flags)
 {
 	change_local(ECHOE, 0);
 	type("ab\x7f\n");
@@ -235,7 +232,7 @@ static void test_echo_flags(void **state)
 	expect_echo("abc\\cb/x\r\n");
 }
 
-static void test_literal_next(void **state)
+TEST(literal_next)
 {
 	assert_int_equal(type("\x16\3\x16\4\x16\x7f\x16\x16\n"), 0);
 	expect_echo("^\b^C^\b^D^\b^?^\b^V\r\n");
@@ -245,7 +242,7 @@ static void test_literal_next(void **state)
 	expect_read("a\nb\rc\n");
 }
 
-static void test_reprint(void **state)
+TEST(reprint)
 {
 	type("ab\1\x12");
 	expect_echo("ab^A^R\r\nab^A");
@@ -253,7 +250,7 @@ static void test_reprint(void **state)
 	expect_read("ab\1\n");
 }
 
-static void test_end_of_line_chars(void **state)
+TEST(end_of_line_chars)
 {
 	ldisc.termios.control_chars[VEOL] = ';';
 	ldisc.termios.control_chars[VEOL2] = '|';
@@ -264,14 +261,14 @@ static void test_end_of_line_chars(void **state)
 	expect_read("c\n");
 }
 
-static void test_disabled_chars(void **state)
+TEST(disabled_chars)
 {
 	memset(ldisc.termios.control_chars, 0, sizeof(ldisc.termios.control_chars));
 	assert_int_equal(type_bytes("\0\3\4\x7f\x15\n", 6), 0);
 	assert_int_equal(ldisc_nr_readable(&ldisc), 6);
 }
 
-static void test_signals(void **state)
+TEST(signals)
 {
 	assert_int_equal(type("lost\nlost\3"), SIGINT);
 	assert_int_equal(nr_discarded, 1);
@@ -288,7 +285,7 @@ static void test_signals(void **state)
 	expect_read("\3\n");
 }
 
-static void test_input_mapping(void **state)
+TEST(input_mapping)
 {
 	change_input(ICRNL, INLCR);
 	type("a\nb");
@@ -310,7 +307,7 @@ static void test_input_mapping(void **state)
 	expect_read("\xff\xff\n");
 }
 
-static void test_flow_control(void **state)
+TEST(flow_control)
 {
 	type("\x13");
 	assert_true(ldisc.stopped);
@@ -330,7 +327,7 @@ static void test_flow_control(void **state)
 	expect_read("x\x13\n");
 }
 
-static void test_raw(void **state)
+TEST(raw)
 {
 	struct ldisc_wait wait;
 
@@ -347,7 +344,7 @@ static void test_raw(void **state)
 	expect_nothing();
 }
 
-static void test_min_and_time(void **state)
+TEST(min_and_time)
 {
 	static const struct {
 		u8 min, time;
@@ -376,7 +373,7 @@ static void test_min_and_time(void **state)
 	assert_int_equal(wait.first_ns, ~0ull);
 }
 
-static void test_mode_switch(void **state)
+TEST(mode_switch)
 {
 	type("whole\npart");
 	change_local(ICANON, 0);
@@ -394,7 +391,7 @@ static void test_mode_switch(void **state)
 	assert_int_equal(ldisc_nr_readable(&ldisc), 2);
 }
 
-static void test_long_line(void **state)
+TEST(long_line)
 {
 	static char line[LDISC_BYTES + 1];
 
@@ -417,7 +414,7 @@ static void test_long_line(void **state)
 	expect_read("ok\n");
 }
 
-static void test_full(void **state)
+TEST(full)
 {
 	int nr_lines = 0;
 
@@ -447,7 +444,7 @@ static void expect_output(const char *text, const char *want)
 	assert_memory_equal(out, want, nr_out);
 }
 
-static void test_output(void **state)
+TEST(output)
 {
 	size_t nr_out;
 	u8 out[3];
@@ -489,7 +486,7 @@ static u32 random_u32(void)
  * Types random bytes under random settings. The sanitizers watch, and no more bytes are read than
  * were typed.
  */
-static void test_any_bytes(void **state)
+TEST(any_bytes)
 {
 	u64 nr_typed = 0, nr_read = 0;
 	u8 buf[LDISC_BYTES];
@@ -520,34 +517,4 @@ static void test_any_bytes(void **state)
 		assert_true(nr_read <= nr_typed);
 	}
 	assert_true(nr_read > 10000);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_line, set_up),
-		cmocka_unit_test_setup(test_end_of_file, set_up),
-		cmocka_unit_test_setup(test_erase, set_up),
-		cmocka_unit_test_setup(test_erase_tab, set_up),
-		cmocka_unit_test_setup(test_erase_utf8, set_up),
-		cmocka_unit_test_setup(test_erase_word, set_up),
-		cmocka_unit_test_setup(test_kill, set_up),
-		cmocka_unit_test_setup(test_echo_flags, set_up),
-		cmocka_unit_test_setup(test_literal_next, set_up),
-		cmocka_unit_test_setup(test_reprint, set_up),
-		cmocka_unit_test_setup(test_end_of_line_chars, set_up),
-		cmocka_unit_test_setup(test_disabled_chars, set_up),
-		cmocka_unit_test_setup(test_signals, set_up),
-		cmocka_unit_test_setup(test_input_mapping, set_up),
-		cmocka_unit_test_setup(test_flow_control, set_up),
-		cmocka_unit_test_setup(test_raw, set_up),
-		cmocka_unit_test_setup(test_min_and_time, set_up),
-		cmocka_unit_test_setup(test_mode_switch, set_up),
-		cmocka_unit_test_setup(test_long_line, set_up),
-		cmocka_unit_test_setup(test_full, set_up),
-		cmocka_unit_test_setup(test_output, set_up),
-		cmocka_unit_test_setup(test_any_bytes, set_up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,13 +4,9 @@
  * grow with the number of areas. Cost is counted in basic blocks (blocks.h).
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "blocks.h"
 #include "../../kernel/mm/vma_tree.h"
@@ -189,7 +185,9 @@ static void compare(void)
 		assert_ptr_equal(next, area_from(page_of(place)));
 }
 
-static void test_random_changes(void **state)
+#define TEST(name) HOST_TEST_WITH(name, set_up, NULL)
+
+TEST(random_changes)
 {
 	for (int round = 0; round < 20000; round++) {
 		change();
@@ -203,7 +201,7 @@ static void test_random_changes(void **state)
 }
 
 /* Builds trees of every size at once; they must be sound and can be changed. */
-static void test_build(void **state)
+TEST(build)
 {
 	for (u64 nr = 0; nr <= NR_PAGES / 2; nr++) {
 		set_up(NULL);
@@ -223,7 +221,7 @@ static void test_build(void **state)
 }
 
 /* vma_tree_is_sound() finds a wrong value in any field. */
-static void test_damage_is_found(void **state)
+TEST(damage_is_found)
 {
 	struct vma *vma, good;
 
@@ -258,7 +256,7 @@ static void test_damage_is_found(void **state)
 }
 
 /* Bounds of holes stay high when holes shrink, until they mislead a search. */
-static void test_search_lowers_bounds(void **state)
+TEST(search_lowers_bounds)
 {
 	struct vma *next;
 
@@ -319,7 +317,7 @@ static u64 average_cost(u64 nr)
 	return nr_blocks / (2 * nr);
 }
 
-static void test_cost_is_logarithmic(void **state)
+TEST(cost_is_logarithmic)
 {
 	static const u64 nrs[] = { 100, 1000, MAX_AREAS };
 
@@ -331,7 +329,7 @@ static void test_cost_is_logarithmic(void **state)
 }
 
 /* Finds the place for an area below many that meet, again and again, without a search. */
-static void test_search_goes_on(void **state)
+TEST(search_goes_on)
 {
 	struct vma *vma = &areas[1000], *next;
 
@@ -348,18 +346,4 @@ static void test_search_goes_on(void **state)
 		vma_tree_add(&tree, vma, NULL);
 		vma_tree_remove(&tree, vma);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_random_changes, set_up),
-		cmocka_unit_test_setup(test_build, set_up),
-		cmocka_unit_test_setup(test_search_lowers_bounds, set_up),
-		cmocka_unit_test_setup(test_damage_is_found, set_up),
-		cmocka_unit_test_setup(test_cost_is_logarithmic, set_up),
-		cmocka_unit_test_setup(test_search_goes_on, set_up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

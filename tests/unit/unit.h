@@ -7,12 +7,7 @@
  * processes.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "../../kernel/profile/off_time.h"
 #include "../../kernel/profile/points/points.h"
