@@ -12,7 +12,7 @@ OPTIONS = dict(variant="debug", silence=60)
 ALL_CPUS = dict(OPTIONS, smp=4)
 PROGRAMS = ["files", "locks", "threads", "futexops", "cow", "forks", "signals", "restarts", "polls"]
 PROGRAMS += ["epolls", "fdlinks", "fds", "messages", "procs", "sharing", "signalfds", "sockets"]
-PROGRAMS += ["map-race", "timers"]
+PROGRAMS += ["eventfds", "map-race", "timers"]
 # No more CPUs than the host has, which would spin longest where checks make holders of locks slow.
 # Little memory, as one suite fills all of it several times.
 SUITES = dict(OPTIONS, smp=2, mem="80M")

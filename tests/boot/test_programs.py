@@ -38,6 +38,7 @@ PROCESSES = [
     "clocks",
     "cow",
     "epolls",
+    "eventfds",
     "execs",
     "fdlinks",
     "fds",
