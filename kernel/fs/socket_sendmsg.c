@@ -193,15 +193,20 @@ static ssize_t send_message(struct socket *socket, const struct msghdr *msg,
 	return ret;
 }
 
+/* Copies a message's head. Returns a copy of its parts, which the caller frees, or an error. */
+static struct iovec *message_from_user(struct msghdr *msg, struct msghdr __user *user_msg)
+{
+	if (get_user(*msg, user_msg))
+		return ERR_PTR(-EFAULT);
+	return iovec_from_user(msg->iov, msg->nr_iov);
+}
+
 static ssize_t send_user_message(struct socket *socket, struct msghdr __user *user_msg, int flags)
 {
 	struct msghdr msg;
-	struct iovec *iov;
+	struct iovec *iov = message_from_user(&msg, user_msg);
 	ssize_t ret;
 
-	if (get_user(msg, user_msg))
-		return -EFAULT;
-	iov = iovec_from_user(msg.iov, msg.nr_iov);
 	if (IS_ERR(iov))
 		return PTR_ERR(iov);
 	ret = send_message(socket, &msg, iov, flags);
@@ -329,12 +334,9 @@ static ssize_t receive_user_message(struct socket *socket, struct msghdr __user 
 				    int flags)
 {
 	struct msghdr msg;
-	struct iovec *iov;
+	struct iovec *iov = message_from_user(&msg, user_msg);
 	ssize_t ret;
 
-	if (get_user(msg, user_msg))
-		return -EFAULT;
-	iov = iovec_from_user(msg.iov, msg.nr_iov);
 	if (IS_ERR(iov))
 		return PTR_ERR(iov);
 	ret = receive_message(socket, user_msg, &msg, iov, flags);

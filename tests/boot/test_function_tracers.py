@@ -53,12 +53,17 @@ section end
 """
 
 
+def observe(kernel, directory, script: str, window: tuple[str, str] = (FIRST, LAST)):
+    """Runs a script. Returns what the plugin has seen, and the parts of the output."""
+    image = harness.script_image(directory, script)
+    append = "profile.on_exit=none init=/init"
+    observed, result = truth.observe(kernel, image, "timer", append, window=window)
+    return observed, sections(result.log)
+
+
 @pytest.fixture(scope="module")
 def traced(kernel, tmp_path_factory):  # noqa: F811
-    image = harness.script_image(tmp_path_factory.mktemp("tracers"), CALLS)
-    append = "profile.on_exit=none init=/init"
-    observed, result = truth.observe(kernel, image, "timer", append, window=(FIRST, LAST))
-    return observed, sections(result.log)
+    return observe(kernel, tmp_path_factory.mktemp("tracers"), CALLS)
 
 
 def in_window(lines: list[str]) -> list[str]:
@@ -127,10 +132,7 @@ section end
 
 @pytest.fixture(scope="module")
 def graph(kernel, tmp_path_factory):  # noqa: F811
-    image = harness.script_image(tmp_path_factory.mktemp("graph"), GRAPH)
-    append = "profile.on_exit=none init=/init"
-    observed, result = truth.observe(kernel, image, "timer", append, window=(FIRST, LAST))
-    return observed, sections(result.log)
+    return observe(kernel, tmp_path_factory.mktemp("graph"), GRAPH)
 
 
 HEAD = """\
@@ -243,11 +245,9 @@ echo nop >current_tracer
 
 def test_usual_session(kernel, tmp_path):  # noqa: F811
     """The plugin has seen each call in the graph, from the same caller."""
-    image = harness.script_image(tmp_path, SESSION.format(commands=usual_session()))
     window = ("function_graph_switch", "machine_exit")
-    append = "profile.on_exit=none init=/init"
-    observed, result = truth.observe(kernel, image, "timer", append, window=window)
-    found = sections(result.log)
+    script = SESSION.format(commands=usual_session())
+    observed, found = observe(kernel, tmp_path, script, window)
     calls = [names for names, _, _ in read_graph(found["session"])]
     assert {names[0] for names in calls} == {"sys_openat"}
     names = {name for names in calls for name in names}

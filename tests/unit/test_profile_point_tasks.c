@@ -66,10 +66,8 @@ static void work(u64 cycles)
 	host_now += cycles;
 }
 
-static void expect_of(struct process *proc, const char *name, u64 nr, u64 ns)
+static void expect_in_snapshot(const char *name, u64 nr, u64 ns)
 {
-	points_snapshot_process(&snap, &proc->profile);
-	assert_true(snap.of_process);
 	for (u32 i = 0; i < snap.nr_entries; i++) {
 		if (strcmp(snap.entries[i].name, name))
 			continue;
@@ -80,18 +78,18 @@ static void expect_of(struct process *proc, const char *name, u64 nr, u64 ns)
 	assert_int_equal(nr, 0);
 }
 
+static void expect_of(struct process *proc, const char *name, u64 nr, u64 ns)
+{
+	points_snapshot_process(&snap, &proc->profile);
+	assert_true(snap.of_process);
+	expect_in_snapshot(name, nr, ns);
+}
+
 static void expect_of_all(const char *name, u64 nr, u64 ns)
 {
 	points_snapshot(&snap);
 	assert_false(snap.of_process);
-	for (u32 i = 0; i < snap.nr_entries; i++) {
-		if (strcmp(snap.entries[i].name, name))
-			continue;
-		assert_int_equal(snap.entries[i].nr, nr);
-		assert_int_equal(snap.entries[i].ns, ns);
-		return;
-	}
-	assert_int_equal(nr, 0);
+	expect_in_snapshot(name, nr, ns);
 }
 
 #define TEST(name) HOST_TEST_WITH(name, setup, teardown)

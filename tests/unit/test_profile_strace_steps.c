@@ -167,24 +167,32 @@ static void (*const events[])(void) = {
 	make_process, wait_older,  wait_younger, wait_and_reset, wait_and_release,
 };
 
-/* Runs fn with each event at each time that fn takes the lock. */
+/* Runs fn, with an event when it takes the lock after `at` times. False: it took it less often. */
+static bool at_lock(void (*what)(void), int at, void (*fn)(void), void (*check)(void))
+{
+	bool happened;
+
+	start_all();
+	event = what;
+	countdown = at;
+	host_on_lock = on_lock;
+	fn();
+	host_on_lock = NULL;
+	happened = countdown < 0;
+	check();
+	end_all();
+	return happened;
+}
+
+/* Does so with each event at each time. */
 static void at_each_lock(void (*fn)(void), void (*check)(void))
 {
 	for (u32 i = 0; i < ARRAY_SIZE(events); i++) {
 		int at = 0;
 
-		for (bool over = false; !over; at++) {
-			start_all();
-			event = events[i];
-			countdown = at;
-			host_on_lock = on_lock;
-			fn();
-			host_on_lock = NULL;
-			over = countdown >= 0;
-			check();
-			end_all();
-		}
-		assert_true(at > 3); /* fn must take the lock several times */
+		while (at_lock(events[i], at, fn, check))
+			at++;
+		assert_true(at > 2); /* fn must take the lock several times */
 	}
 }
 
@@ -238,16 +246,8 @@ TEST(process)
 {
 	/* Callers keep the process from being waited for and released. */
 	for (u32 i = 0; i < ARRAY_SIZE(events); i++) {
-		for (int at = 0; at < 12 && !ends_process(events[i]); at++) {
-			start_all();
-			event = events[i];
-			countdown = at;
-			host_on_lock = on_lock;
-			look_at_process();
-			host_on_lock = NULL;
-			expect_process();
-			end_all();
-		}
+		for (int at = 0; at < 12 && !ends_process(events[i]); at++)
+			at_lock(events[i], at, look_at_process, expect_process);
 	}
 }
 
