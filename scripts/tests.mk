@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # Goals that run something: the demo, the tests, the benchmarks, the format check.
-# tests/unit/Kbuild has unit-y += test_x for tests/unit/test_x.c, test_x-objs := the kernel sources
-# that it tests, and test_x-cflags if it needs flags.
+# tests/unit/Kbuild has, for tests/unit/test_x.c, test_x-objs := the kernel sources that it tests,
+# and test_x-cflags if it needs flags.
 
 # Runs the demo, a program of the user (PROGRAM=), or a command in the shell (CMD=). DEBIAN= adds
 # packages to the latter two. Instructions count as time, so runs repeat exactly and no sample is
@@ -109,7 +109,7 @@ $(BUILD)/lego.iso: scripts/mkiso $(vmlinux) $(shell-cpio) FORCE
 
 # Unit tests: kernel sources compiled for this machine, with sanitizers. To optimize them would take
 # as much time again; vmlinux shows what only an optimizing compiler warns of.
-unit-y :=
+unit-y := $(basename $(notdir $(wildcard tests/unit/test_*.c)))
 -include tests/unit/Kbuild
 unit-programs := $(addprefix $(BUILD)/unit/,$(unit-y))
 unit-cflags := -std=gnu11 -O0 -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare \

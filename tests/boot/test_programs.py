@@ -16,63 +16,17 @@ sys.path.insert(0, str(ROOT / "tests/bench"))
 import kernel_bound  # noqa: E402
 import native_programs  # noqa: E402
 
-CHECKERS = [
-    "badelf",
-    "badptr",
-    "exceptions",
-    "execchain",
-    "files",
-    "fpu",
-    "futexops",
-    "futexpp",
-    "klog",
-    "mappings",
-    "memory",
-    "threads",
-    "timeouts",
-    "timing",
-]
+CHECKERS = """
+    badelf badptr exceptions execchain files fpu futexops futexpp klog mappings memory threads
+    timeouts timing
+""".split()
 # Programs that fork; all of them exist with both C libraries.
-PROCESSES = [
-    "attrs",
-    "clocks",
-    "cow",
-    "epolls",
-    "eventfds",
-    "execs",
-    "fdlinks",
-    "fds",
-    "forks",
-    "ids",
-    "iocounts",
-    "jobs",
-    "kills",
-    "limits",
-    "locks",
-    "map-race",
-    "messages",
-    "perms",
-    "perms-process",
-    "perms-race",
-    "pipes",
-    "polls",
-    "procs",
-    "realtime",
-    "restarts",
-    "scripts",
-    "sharing",
-    "sigcontext",
-    "sigframes",
-    "sigqueues",
-    "signalfds",
-    "signals",
-    "sockets",
-    "splices",
-    "timers",
-    "tree",
-    "waits",
-    "wakeups",
-]
+PROCESSES = """
+    attrs clocks cow epolls eventfds execs fdlinks fds forks ids iocounts jobs kills limits locks
+    map-race messages perms perms-process perms-race pipes polls procs realtime restarts scripts
+    sharing sigcontext sigframes sigqueues signalfds signals sockets splices timers tree waits
+    wakeups
+""".split()
 FOR_ROOT = ("attrs", "ids", "perms", "perms-process", "perms-race", "realtime")
 ONLY_GLIBC = ("badelf", "exceptions", "fpu", "futexops", "klog")
 MUSL = [f"{name}.musl" for name in CHECKERS if name not in ONLY_GLIBC]
