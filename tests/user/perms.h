@@ -62,7 +62,7 @@ static inline struct stat stat_of(const char *name)
 /*
  * Runs the tests in a directory that must be empty again afterwards. Returns the value for main().
  */
-static int run_tests_as_root(const char *program, const struct test *tests, int argc, char **argv)
+static int run_tests_as_root(const char *program, int argc, char **argv)
 {
 	int status;
 
@@ -72,7 +72,7 @@ static int run_tests_as_root(const char *program, const struct test *tests, int 
 		printf("FAIL: %s: no %s, errno %d\n", program, base, errno);
 		return 1;
 	}
-	status = run_tests(program, tests, argc, argv);
+	status = run_tests(program, argc, argv);
 	if (chdir("/") || rmdir(base)) {
 		printf("FAIL: %s: something is left in %s\n", program, base);
 		return 1;

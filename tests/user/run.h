@@ -23,9 +23,23 @@ struct test {
 	void (*run)(void);
 };
 
-/* clang-format off */
-#define TEST(name) { #name, test_##name }
-/* clang-format on */
+#if __has_attribute(no_reorder)
+#define IN_ORDER no_reorder /* gcc may write variables in another order, clang does not */
+#else
+#define IN_ORDER
+#endif
+
+/* A test. Those of a program run in the order of its file. */
+#define TEST(name_)                                                                    \
+	static void test_##name_(void);                                                \
+	static const struct test test_entry_##name_                                    \
+		__attribute__((used, aligned(8), section("user_tests"), IN_ORDER)) = { \
+			#name_,                                                        \
+			test_##name_,                                                  \
+		};                                                                     \
+	static void test_##name_(void)
+
+extern const struct test __start_user_tests[], __stop_user_tests[];
 
 /* Sleeps in the calling thread, even if signals arrive. */
 static inline void sleep_ms(long ms)
@@ -127,21 +141,21 @@ static inline int run_is_wanted(const char *name, int argc, char **argv)
 	return argc < 2;
 }
 
-static inline int run_all(const char *program, const struct test *tests, int argc, char **argv)
+static inline int run_all(const char *program, int argc, char **argv)
 {
-	for (; tests->name; tests++) {
-		if (!run_is_wanted(tests->name, argc, argv))
+	for (const struct test *test = __start_user_tests; test < __stop_user_tests; test++) {
+		if (!run_is_wanted(test->name, argc, argv))
 			continue;
-		printf("%s: %s\n", program, tests->name);
-		tests->run();
+		printf("%s: %s\n", program, test->name);
+		test->run();
 		/* No child was forgotten. */
 		CHECK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
 	}
 	return check_finish(program);
 }
 
-/* Runs the tests. Returns the value for main(). The list of tests ends with an empty one. */
-static inline int run_tests(const char *program, const struct test *tests, int argc, char **argv)
+/* Runs the tests. Returns the value for main(). */
+static inline int run_tests(const char *program, int argc, char **argv)
 {
 	long end_ms = now_ms() + RUN_TIMEOUT_S * 1000;
 	int status;
@@ -155,7 +169,7 @@ static inline int run_tests(const char *program, const struct test *tests, int a
 	}
 	if (!pid) {
 		setpgid(0, 0); /* signals to the group of the tests leave their parent alone */
-		exit(run_all(program, tests, argc, argv));
+		exit(run_all(program, argc, argv));
 	}
 	while ((got = waitpid(-1, &status, WNOHANG)) != pid) {
 		if (got == -1 || now_ms() > end_ms) {

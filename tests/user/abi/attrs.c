@@ -33,7 +33,7 @@ static mode_t mode_of(const char *name)
 	return stat(name, &st) ? -1 : st.st_mode;
 }
 
-static void test_modes(void)
+TEST(modes)
 {
 	mode_t old = umask(027);
 	int fd;
@@ -59,7 +59,7 @@ static int time_is(const struct timespec *time, long seconds, long ns)
 	return time->tv_sec == seconds && time->tv_nsec == ns;
 }
 
-static void test_times(void)
+TEST(times)
 {
 	struct timespec times[2] = { { 1000000000, 123456789 }, { 1100000000, 7 } };
 	struct stat st, before;
@@ -97,7 +97,7 @@ static void test_times(void)
 	CHECK(!lstat("l", &st) && time_is(&st.st_mtim, 5, 6) && !unlink("l"));
 }
 
-static void test_stat(void)
+TEST(stat)
 {
 	struct stat st, dir, other;
 	int fd = open("f", O_CREAT | O_RDWR | O_TRUNC, 0600);
@@ -118,7 +118,7 @@ static void test_stat(void)
 	CHECK(!unlink("f"));
 }
 
-static void test_sizes(void)
+TEST(sizes)
 {
 	int fd = open("f", O_CREAT | O_RDWR | O_TRUNC, 0600), append, reader;
 	char text[32] = "";
@@ -152,7 +152,7 @@ static void test_sizes(void)
  * Root may do everything, but not execute a file without any x bit. Other users may do what the
  * mode allows.
  */
-static void test_access(void)
+TEST(access)
 {
 	pid_t pid;
 
@@ -176,7 +176,7 @@ static void test_access(void)
 	CHECK(!lchown("f", 0, 0) && !unlink("f") && !rmdir("d"));
 }
 
-static void test_statfs(void)
+TEST(statfs)
 {
 	struct statfs fs, of_file;
 	int fd;
@@ -198,7 +198,7 @@ static void test_statfs(void)
 /*
  * In a full file system, accesses to a mapped hole fail as accesses after the end of the file do.
  */
-static void test_full(void)
+TEST(full)
 {
 	struct statfs fs;
 	int full, fd;
@@ -225,7 +225,7 @@ static void test_full(void)
 	CHECK(!close(fd) && !close(full) && !unlink("f") && !unlink("full"));
 }
 
-static void test_mounts(void)
+TEST(mounts)
 {
 	struct stat st, inner;
 	struct statfs fs;
@@ -275,7 +275,7 @@ static void test_mounts(void)
 }
 
 /* Looks for data and holes in a file of two pieces. A file system may not know of holes. */
-static void test_holes(void)
+TEST(holes)
 {
 	static const off_t at = 1 << 20, bytes = 3 << 20;
 	int fd = open(check_file_name(), O_CREAT | O_RDWR | O_TRUNC, 0644);
@@ -311,7 +311,7 @@ static int arguments_come_first(void)
 }
 
 /* Extended attributes of a file that cannot have any. */
-static void test_extended(void)
+TEST(extended)
 {
 	static const char path[] = "/proc/version", attr[] = "user.x";
 	int fd = open(path, O_RDONLY);
@@ -345,11 +345,6 @@ static void test_extended(void)
 	close(fd);
 }
 
-static const struct test tests[] = {
-	TEST(modes), TEST(times),  TEST(stat),	TEST(sizes),	TEST(access), TEST(statfs),
-	TEST(full),  TEST(mounts), TEST(holes), TEST(extended), { 0 },
-};
-
 int main(int argc, char **argv)
 {
 	int status;
@@ -360,7 +355,7 @@ int main(int argc, char **argv)
 		printf("FAIL: attrs: no %s, errno %d\n", base, errno);
 		return 1;
 	}
-	status = run_tests("attrs", tests, argc, argv);
+	status = run_tests("attrs", argc, argv);
 	if (chdir("/") || rmdir(base)) {
 		printf("FAIL: attrs: something is left in %s\n", base);
 		return 1;

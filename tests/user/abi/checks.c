@@ -5,7 +5,7 @@
  */
 #include "run.h"
 
-static void test_children(void)
+TEST(children)
 {
 	pid_t pid;
 
@@ -37,9 +37,7 @@ static void test_children(void)
 	CHECK(!"in this process");
 }
 
-static const struct test tests[] = { TEST(children), {} };
-
 int main(int argc, char **argv)
 {
-	return run_tests("checks", tests, argc, argv);
+	return run_tests("checks", argc, argv);
 }

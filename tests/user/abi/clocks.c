@@ -91,7 +91,7 @@ static void stop_spinner(pid_t pid)
 	CHECK(!kill(pid, SIGKILL) && child_status(pid) == SIGKILL);
 }
 
-static void test_sleeps(void)
+TEST(sleeps)
 {
 	pid_t pid = start_spinner();
 	clockid_t clock;
@@ -115,7 +115,7 @@ static void on_alarm(int sig)
  * The clock of a stopped process stands still, so a sleep by it lasts until a signal. The signal is
  * sent repeatedly, because the first one may come before the sleep begins.
  */
-static void test_interrupted(void)
+TEST(interrupted)
 {
 	struct timespec time = span(1000 * MS), left = { 0 };
 	struct sigaction action = { .sa_handler = on_alarm };
@@ -131,7 +131,7 @@ static void test_interrupted(void)
 	stop_spinner(pid);
 }
 
-static void test_timers(void)
+TEST(timers)
 {
 	pid_t pid = start_spinner();
 	clockid_t clock = OF_PROCESS(pid);
@@ -165,7 +165,7 @@ static void *spin(void *nothing)
 	return nothing;
 }
 
-static void test_threads(void)
+TEST(threads)
 {
 	pthread_t thread;
 	long start;
@@ -201,7 +201,7 @@ static void *come_and_go(void *is_over)
 }
 
 /* The time of a thread that ends stays in the clock of its process, which never goes back. */
-static void test_ends_of_threads(void)
+TEST(ends_of_threads)
 {
 	volatile int is_over = 0;
 	long now, last = 0, nr_back = 0;
@@ -324,7 +324,7 @@ static void end_children(void)
 }
 
 /* In a process in which no thread has ended yet, while processes end on the same CPUs. */
-static void test_sums(void)
+TEST(sums)
 {
 	pid_t ender = fork_child(), pid;
 
@@ -339,7 +339,7 @@ static void test_sums(void)
 	CHECK(!kill(ender, SIGKILL) && child_status(ender) == SIGKILL);
 }
 
-static void test_errors(void)
+TEST(errors)
 {
 	int parent = getppid(), id;
 
@@ -356,7 +356,7 @@ static void test_errors(void)
 }
 
 /* CLOCK_TAI is ahead of the time of day by an offset, which is 0 until it is set. */
-static void test_tai(void)
+TEST(tai)
 {
 	long day = read_ns(CLOCK_REALTIME), start = read_ns(CLOCK_TAI);
 	int id;
@@ -385,7 +385,7 @@ static int compute(void)
 }
 
 /* Two processes that compute share a CPU, so each is ready without it about half of the time. */
-static void test_ready(void)
+TEST(ready)
 {
 	pid_t child, found;
 	cpu_set_t cpus;
@@ -403,12 +403,7 @@ static void test_ready(void)
 	CHECK(found == child && status == 0);
 }
 
-static const struct test tests[] = {
-	TEST(sleeps), TEST(interrupted), TEST(timers), TEST(threads), TEST(ends_of_threads),
-	TEST(sums),   TEST(errors),	 TEST(tai),    TEST(ready),   { 0 },
-};
-
 int main(int argc, char **argv)
 {
-	return run_tests("clocks", tests, argc, argv);
+	return run_tests("clocks", argc, argv);
 }

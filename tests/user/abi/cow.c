@@ -30,7 +30,7 @@ static int is_filled(const char *pages, int nr, int value)
 
 static int static_data[2048] = { 1 };
 
-static void test_both(void)
+TEST(both)
 {
 	char *pages = map_private(NR_PAGES);
 	char *untouched = map_private(NR_PAGES);
@@ -72,7 +72,7 @@ static void test_both(void)
 /*
  * Siblings and generations share the same pages at the same time, and each writes its own values.
  */
-static void test_family(void)
+TEST(family)
 {
 	char *pages = map_private(32);
 	pid_t pids[8], child = 0;
@@ -105,7 +105,7 @@ static void test_family(void)
 }
 
 /* A write to a read-only page kills the child. After mprotect() the child writes to a copy. */
-static void test_protection(void)
+TEST(protection)
 {
 	char *pages = map_private(4);
 	pid_t pid;
@@ -142,7 +142,7 @@ static void test_protection(void)
 /*
  * A private mapping of a file, read-only pages of the program, and what the kernel itself writes.
  */
-static void test_files(void)
+TEST(files)
 {
 	int fd = open(check_file_name(), O_CREAT | O_RDWR | O_TRUNC, 0600);
 	char block[2 * PAGE], *pages, *buffer = map_private(2);
@@ -182,7 +182,7 @@ static int use_stack(int depth)
 }
 
 /* A child's mmap(), munmap() and brk() do not affect its parent. */
-static void test_own_space(void)
+TEST(own_space)
 {
 	char *shared = map_private(2), *more;
 	long old_break = syscall(SYS_brk, 0);
@@ -209,11 +209,7 @@ static void test_own_space(void)
 	munmap(shared, 2 * PAGE);
 }
 
-static const struct test tests[] = {
-	TEST(both), TEST(family), TEST(protection), TEST(files), TEST(own_space), { 0 },
-};
-
 int main(int argc, char **argv)
 {
-	return run_tests("cow", tests, argc, argv);
+	return run_tests("cow", argc, argv);
 }

@@ -67,7 +67,7 @@ static void get(int nr)
 	CHECK(read(ends[0], block, nr) == nr);
 }
 
-static void test_errors(void)
+TEST(errors)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 	int file = open(check_file_name(), O_CREAT | O_RDWR | O_TRUNC, 0600), other;
@@ -112,7 +112,7 @@ static void test_errors(void)
 	teardown();
 }
 
-static void test_levels(void)
+TEST(levels)
 {
 	setup();
 	CHECK(!add(ends[0], EPOLLIN | EPOLLRDNORM) && now_on(ends[0]) == 0);
@@ -143,7 +143,7 @@ static void test_levels(void)
 	teardown();
 }
 
-static void test_edges(void)
+TEST(edges)
 {
 	setup();
 	put(1);
@@ -165,7 +165,7 @@ static void test_edges(void)
 	teardown();
 }
 
-static void test_oneshot(void)
+TEST(oneshot)
 {
 	setup();
 	CHECK(!add(ends[0], EPOLLIN | EPOLLONESHOT));
@@ -183,7 +183,7 @@ static void test_oneshot(void)
 }
 
 /* A file with two wait queues: an edge in one direction is no edge in the other. */
-static void test_directions(void)
+TEST(directions)
 {
 	int fd = eventfd(0, EFD_NONBLOCK);
 
@@ -237,7 +237,7 @@ static int all_stay(int *nr_exclusive, int *nr_plain)
 }
 
 /* A byte wakes one exclusive epoll that has a sleeper, and all others; an end wakes all. */
-static void test_exclusive(void)
+TEST(exclusive)
 {
 	pthread_t threads[NR_ALONE];
 	int nr_exclusive, nr_plain;
@@ -260,7 +260,7 @@ static void test_exclusive(void)
 }
 
 /* A watch exists as long as its file is open, even if its descriptor is closed. */
-static void test_close(void)
+TEST(close)
 {
 	pid_t pid;
 	int copy;
@@ -299,7 +299,7 @@ static void test_close(void)
 	teardown();
 }
 
-static void test_many(void)
+TEST(many)
 {
 	static int fds[MANY];
 	int nr = 0, sum = 0;
@@ -354,7 +354,7 @@ static void *watch_later(void *arg)
 	return NULL;
 }
 
-static void test_waits(void)
+TEST(waits)
 {
 	struct timespec time = { 0, 30000000 };
 	pthread_t thread;
@@ -409,7 +409,7 @@ static void *take(void *arg)
 /*
  * Several threads wait for one epoll. Each event is taken, and no thread sleeps while there is one.
  */
-static void test_takers(void)
+TEST(takers)
 {
 	pthread_t threads[NR_TAKERS];
 	int fds[NR_TAKERS];
@@ -440,7 +440,7 @@ static void on_signal(int sig)
 	nr_handled++;
 }
 
-static void test_masks(void)
+TEST(masks)
 {
 	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
 	sigset_t blocked, none, now;
@@ -463,7 +463,7 @@ static void test_masks(void)
 	teardown();
 }
 
-static void test_nested(void)
+TEST(nested)
 {
 	int inner, chain[6];
 	pthread_t thread;
@@ -510,13 +510,7 @@ static void test_nested(void)
 		close(chain[i]);
 }
 
-static const struct test tests[] = {
-	TEST(errors),	 TEST(levels), TEST(edges), TEST(oneshot), TEST(directions),
-	TEST(exclusive), TEST(close),  TEST(many),  TEST(waits),   TEST(takers),
-	TEST(masks),	 TEST(nested), { 0 },
-};
-
 int main(int argc, char **argv)
 {
-	return run_tests("epolls", tests, argc, argv);
+	return run_tests("epolls", argc, argv);
 }

@@ -6,7 +6,7 @@
 
 #include "events.h"
 
-static void test_counter(void)
+TEST(counter)
 {
 	int fd = eventfd(3, EFD_NONBLOCK), copy;
 	uint64_t value[3] = { 1, 2, 3 };
@@ -83,7 +83,7 @@ static void *kick_until_end(void *arg)
 	return NULL;
 }
 
-static void test_waits(void)
+TEST(waits)
 {
 	struct sigaction action = { .sa_handler = on_signal };
 	pthread_t thread, self = pthread_self();
@@ -101,13 +101,7 @@ static void test_waits(void)
 	signal(SIGUSR1, SIG_DFL);
 }
 
-static const struct test tests[] = {
-	TEST(counter),
-	TEST(waits),
-	{ 0 },
-};
-
 int main(int argc, char **argv)
 {
-	return run_tests("eventfds", tests, argc, argv);
+	return run_tests("eventfds", argc, argv);
 }

@@ -73,7 +73,7 @@ int descend(int depth, std::atomic<int> &alive)
 	return descend(depth - 1, alive) + static_cast<int>(text.size());
 }
 
-void test_frames()
+TEST(frames)
 {
 	std::atomic<int> alive{ 0 };
 	int nr_caught = 0;
@@ -95,7 +95,7 @@ void test_frames()
  * Catches exceptions by value, by base class and by pointer; a handler that does not match; throws
  * again from a handler, and another exception in a destructor.
  */
-void test_catches()
+TEST(catches)
 {
 	int way = 0;
 
@@ -150,7 +150,7 @@ void test_catches()
 	CHECK(way == 9);
 }
 
-void test_casts()
+TEST(casts)
 {
 	both object;
 	base *pointer = &object;
@@ -168,7 +168,7 @@ void test_casts()
 }
 
 /* All threads throw at the same time, repeatedly, each with its own values. */
-void test_threads()
+TEST(threads)
 {
 	std::atomic<int> alive{ 0 }, nr_caught{ 0 }, nr_wrong{ 0 };
 	std::vector<std::thread> threads;
@@ -201,7 +201,7 @@ void test_threads()
 }
 
 /* Exceptions thrown in one thread and caught in another; a promise that is never kept. */
-void test_carried()
+TEST(carried)
 {
 	std::vector<std::future<int>> futures;
 	std::atomic<int> alive{ 0 };
@@ -232,7 +232,7 @@ void test_carried()
 
 thread_local std::string thread_name = "unnamed";
 
-void test_synchronization()
+TEST(synchronization)
 {
 	std::map<std::string, int> names;
 	std::condition_variable changed;
@@ -269,7 +269,7 @@ void test_synchronization()
 }
 
 /* A child of fork() can throw. An exception that is not caught ends it with SIGABRT. */
-void test_processes()
+TEST(processes)
 {
 	std::atomic<int> alive{ 0 };
 
@@ -302,7 +302,7 @@ int __attribute__((noinline)) divide(int by)
 	return 100 / *const_cast<volatile int *>(&by);
 }
 
-void test_fault()
+TEST(fault)
 {
 	struct sigaction action = {};
 	sigset_t set;
@@ -321,14 +321,9 @@ void test_fault()
 	CHECK(!sigprocmask(SIG_UNBLOCK, &set, nullptr));
 	std::signal(SIGFPE, SIG_DFL);
 }
-
-const struct test tests[] = {
-	TEST(frames),	       TEST(catches),	TEST(casts), TEST(threads),	   TEST(carried),
-	TEST(synchronization), TEST(processes), TEST(fault), { nullptr, nullptr },
-};
 } // namespace
 
 int main(int argc, char **argv)
 {
-	return run_tests("exceptions", tests, argc, argv);
+	return run_tests("exceptions", argc, argv);
 }

@@ -51,7 +51,7 @@ static void role_args(int argc, char **argv)
 	CHECK(((uintptr_t)environ & 7) == 0);
 }
 
-static void test_arguments(void)
+TEST(arguments)
 {
 	char *argv[] = { (char *)self, "--args", "", "two words", "\1\377", NULL };
 	char *envp[] = { "A=1", "=", "", NULL };
@@ -96,7 +96,7 @@ static int run_long(int nr, size_t len)
 	return status;
 }
 
-static void test_long_arguments(void)
+TEST(long_arguments)
 {
 	CHECK(run_long(1, 4096) == 0);
 	CHECK(run_long(1, 100000) == 0);
@@ -131,7 +131,7 @@ static void on_signal(int sig)
 {
 }
 
-static void test_kept(void)
+TEST(kept)
 {
 	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
 	char ids[100], *argv[] = { (char *)self, "--kept", NULL };
@@ -177,7 +177,7 @@ static void role_fresh(int argc, char **argv)
 	CHECK(!strcmp(name, expected));
 }
 
-static void test_fresh(void)
+TEST(fresh)
 {
 	stack_t stack = { .ss_sp = malloc(65536), .ss_size = 65536 };
 	char address[32];
@@ -220,7 +220,7 @@ static void *spin_or_sleep(void *arg)
 }
 
 /* The thread that calls becomes the process; its parent sees one child with one end. */
-static void test_thread(void)
+TEST(thread)
 {
 	for (int i = 0; i < 4; i++) {
 		pid_t pid = fork_child();
@@ -260,7 +260,7 @@ static int exec_content(const char *text, size_t len, mode_t mode)
 	return exec_errno(name);
 }
 
-static void test_errors(void)
+TEST(errors)
 {
 	char path[PATH_MAX + 10], *big = malloc(MAX_STRING + 1);
 
@@ -301,7 +301,7 @@ static void test_errors(void)
 }
 
 /* A chain of programs, each the same process. */
-static void test_chain(void)
+TEST(chain)
 {
 	CHECK(run_role("--chain", "30") == EXITED(15));
 }
@@ -338,11 +338,6 @@ static int run_this_role(int argc, char **argv)
 	return check_nr_failed ? 99 : 0;
 }
 
-static const struct test tests[] = {
-	TEST(arguments), TEST(long_arguments), TEST(kept),  TEST(fresh),
-	TEST(thread),	 TEST(errors),	       TEST(chain), { 0 },
-};
-
 int main(int argc, char **argv)
 {
 	if (getenv("EXECS_EMPTY"))
@@ -350,5 +345,5 @@ int main(int argc, char **argv)
 	self = argv[0][0] == '/' ? argv[0] : "/bin/execs";
 	if (argc > 1 && argv[1][0] == '-')
 		return run_this_role(argc, argv);
-	return run_tests("execs", tests, argc, argv);
+	return run_tests("execs", argc, argv);
 }

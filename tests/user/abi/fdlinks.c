@@ -44,7 +44,7 @@ static int names_of(int fd)
 	return fstat(fd, &st) ? -1 : st.st_nlink;
 }
 
-static void test_pipe(void)
+TEST(pipe)
 {
 	int ends[2], writer, reader;
 	struct stat a, b;
@@ -76,7 +76,7 @@ static void test_pipe(void)
 }
 
 /* Opens a pipe by path, as bash's `cat <(echo hello)` does. */
-static void test_substitution(void)
+TEST(substitution)
 {
 	char name[32], text[16] = "";
 	int ends[2], fd;
@@ -97,7 +97,7 @@ static void test_substitution(void)
 	close(fd);
 }
 
-static void test_removed_file(void)
+TEST(removed_file)
 {
 	const char *name = check_file_name();
 	int fd = open(name, O_CREAT | O_RDWR, 0600), again;
@@ -131,7 +131,7 @@ static void test_removed_file(void)
 	unlink(name);
 }
 
-static void test_directory(void)
+TEST(directory)
 {
 	const char *name = check_file_name();
 	char path[PATH_MAX];
@@ -167,7 +167,7 @@ static int exists(const char *name)
 }
 
 /* Links that were looked for one by one are listed in order, and only while they are open. */
-static void test_order(void)
+TEST(order)
 {
 	static const int fds[] = { 900, 200, 300 };
 	int last = -1, nr = 0;
@@ -192,7 +192,7 @@ static void test_order(void)
 }
 
 /* An O_PATH descriptor can be opened again for reading. */
-static void test_path_only(void)
+TEST(path_only)
 {
 	const char *name = check_file_name();
 	int fd = open(name, O_CREAT | O_WRONLY, 0600), path;
@@ -210,7 +210,7 @@ static void test_path_only(void)
 	unlink(name);
 }
 
-static void test_standard(void)
+TEST(standard)
 {
 	int fd = open(check_file_name(), O_CREAT | O_RDWR, 0600), again;
 	int saved = dup(0), saved_err = dup(2);
@@ -235,7 +235,7 @@ static const char *directory(void)
 	return access("/tmp", F_OK) ? "/" : "/tmp";
 }
 
-static void test_tmpfile(void)
+TEST(tmpfile)
 {
 	char name[PATH_MAX], text[8];
 	struct stat st;
@@ -279,12 +279,7 @@ static void test_tmpfile(void)
 	CHECK(open("/proc", O_TMPFILE | O_RDWR, 0600) == -1 && errno == EOPNOTSUPP);
 }
 
-static const struct test tests[] = {
-	TEST(pipe),	TEST(substitution), TEST(removed_file), TEST(directory), TEST(path_only),
-	TEST(standard), TEST(tmpfile),	    TEST(order),	{ 0 },
-};
-
 int main(int argc, char **argv)
 {
-	return run_tests("fdlinks", tests, argc, argv);
+	return run_tests("fdlinks", argc, argv);
 }

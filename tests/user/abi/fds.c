@@ -49,7 +49,7 @@ static long range(unsigned int first, unsigned int last, int flags)
 	return syscall(SYS_close_range, first, last, flags);
 }
 
-static void test_close_range(void)
+TEST(close_range)
 {
 	open_some();
 	CHECK(which_open() == 0x3ff);
@@ -73,7 +73,7 @@ static int unshare_and_close(void *arg)
 }
 
 /* Two processes share descriptors: close_range() closes for both, or only for the caller. */
-static void test_unshare(void)
+TEST(unshare)
 {
 	int flags = 0;
 	pid_t pid;
@@ -98,7 +98,7 @@ static int set_limit(rlim_t soft, rlim_t hard)
 }
 
 /* Checks the hard limit: its value, and that only root may raise it, up to a maximum. */
-static void test_limit(void)
+TEST(limit)
 {
 	struct rlimit limit;
 	pid_t pid = fork_child();
@@ -192,7 +192,7 @@ static void inherit_many(int first)
 	CHECK(child_status(pid) == EXITED(0));
 }
 
-static void test_many(void)
+TEST(many)
 {
 	struct rlimit limit;
 	int ends[2], fd;
@@ -264,7 +264,7 @@ static int is_at_end(int fd)
 }
 
 /* A thread gets its own descriptors. When it ends, files that only it had open are closed. */
-static void test_unshare_threads(void)
+TEST(unshare_threads)
 {
 	pthread_t thread;
 	pid_t tid;
@@ -307,7 +307,7 @@ static void unshare_and_outlive(void)
 	execl("/proc/self/exe", "fds", "is-at-end", fd, NULL);
 }
 
-static void test_unshare_alone(void)
+TEST(unshare_alone)
 {
 	pid_t pid = fork_child();
 
@@ -323,7 +323,7 @@ static int make_memfd(const char *name, unsigned int flags)
 	return syscall(SYS_memfd_create, name, flags);
 }
 
-static void test_memfd(void)
+TEST(memfd)
 {
 	char path[64], link[64] = "", name[300];
 	int fd = make_memfd("it's", 1);
@@ -375,7 +375,7 @@ static int fails(long ret, int error)
 	return ret == -1 && errno == error;
 }
 
-static void test_seal_size(void)
+TEST(seal_size)
 {
 	int fd = make_sealable();
 	char bytes[8192] = "bytes";
@@ -397,7 +397,7 @@ static void test_seal_size(void)
 }
 
 /* Files of one file system can be copied in the kernel; for others the caller has to do it. */
-static void test_copy_file_range(void)
+TEST(copy_file_range)
 {
 	int from = make_memfd("from", 0), to = make_memfd("to", 0);
 	int file = open(check_file_name(), O_CREAT | O_RDWR | O_TRUNC, 0600);
@@ -412,7 +412,7 @@ static void test_copy_file_range(void)
 	CHECK(!close(from) && !close(to) && !close(file) && !unlink(check_file_name()));
 }
 
-static void test_seal_writes(void)
+TEST(seal_writes)
 {
 	int fd = make_sealable(), other, ends[2];
 	char path[64], *map;
@@ -457,7 +457,7 @@ static void test_seal_writes(void)
  * A child's writable mapping prevents F_SEAL_WRITE, too. After F_SEAL_FUTURE_WRITE, existing
  * mappings can still write.
  */
-static void test_seal_mappings(void)
+TEST(seal_mappings)
 {
 	int fd = make_sealable(), ends[2];
 	char *map = mmap(NULL, 6000, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -480,17 +480,11 @@ static void test_seal_mappings(void)
 	CHECK(!munmap(map, 6000) && !seal(fd, F_SEAL_WRITE) && !close(fd) && !close(ends[0]));
 }
 
-static const struct test tests[] = {
-	TEST(close_range), TEST(unshare),     TEST(unshare_threads), TEST(unshare_alone),
-	TEST(limit),	   TEST(many),	      TEST(memfd),	     TEST(copy_file_range),
-	TEST(seal_size),   TEST(seal_writes), TEST(seal_mappings),   { 0 },
-};
-
 int main(int argc, char **argv)
 {
 	if (argc == 3 && !strcmp(argv[1], "--count"))
 		return count_fds() != atoi(argv[2]);
 	if (argc == 3 && !strcmp(argv[1], "is-at-end"))
 		return is_at_end(atoi(argv[2])) ? 42 : 1;
-	return run_tests("fds", tests, argc, argv);
+	return run_tests("fds", argc, argv);
 }

@@ -20,7 +20,7 @@ extern char **environ;
 
 static const char *self;
 
-static void test_ids(void)
+TEST(ids)
 {
 	pid_t parent = getpid(), pids[20], pid;
 
@@ -44,7 +44,7 @@ static void test_ids(void)
 }
 
 /* Makes hundreds of processes in turn. The kernel must reuse all resources of each. */
-static void test_many(void)
+TEST(many)
 {
 	int nr_wrong = 0;
 
@@ -59,7 +59,7 @@ static void test_many(void)
 }
 
 /* A zombie still counts as a process of its user. */
-static void test_zombies(void)
+TEST(zombies)
 {
 	struct rlimit limit = { 20, 20 };
 	int nr = 0, nr_reaped = 0;
@@ -186,7 +186,7 @@ static void fill_user(void)
  * Runs the test several times, to check that every process and thread that ends makes room for
  * another.
  */
-static void test_user_limit(void)
+TEST(user_limit)
 {
 	struct rlimit limit = { USER_LIMIT, USER_LIMIT };
 	pid_t pid;
@@ -211,7 +211,7 @@ static void test_user_limit(void)
 static int static_data[8];
 
 /* Open files are shared, the table of descriptors is not. */
-static void test_descriptors(void)
+TEST(descriptors)
 {
 	int fd = open(check_file_name(), O_CREAT | O_RDWR | O_TRUNC, 0600), other;
 	pid_t pid;
@@ -240,7 +240,7 @@ static void on_signal(int sig)
 }
 
 /* Kept: directory, umask, signal mask and actions. Not kept: pending signals and the alarm. */
-static void test_inherited(void)
+TEST(inherited)
 {
 	struct sigaction action = { .sa_handler = on_signal }, old;
 	sigset_t set, saved;
@@ -281,7 +281,7 @@ static void test_inherited(void)
 }
 
 /* The parent waits until the child no longer uses the memory, which both share. */
-static void test_vfork(void)
+TEST(vfork)
 {
 	volatile int seen = 0;
 	int status = 0, ends[2];
@@ -329,7 +329,7 @@ static void test_vfork(void)
 	CHECK((child_status(pid) & 0x7f) == SIGKILL);
 }
 
-static void test_spawn(void)
+TEST(spawn)
 {
 	char *argv[] = { (char *)self, "--cat", NULL }, text[16] = "";
 	posix_spawn_file_actions_t actions;
@@ -402,7 +402,7 @@ static void *fork_in_thread(void *arg)
 }
 
 /* A forked child of a process with several threads has one thread: the one that called fork(). */
-static void test_threads(void)
+TEST(threads)
 {
 	pthread_t threads[NR_THREADS], busy[2];
 	void *result;
@@ -427,7 +427,7 @@ static int cloned(void *arg)
 }
 
 /* The words that clone() writes, a process that shares memory, and flags that are refused. */
-static void test_clone(void)
+TEST(clone)
 {
 	static char stack[16 * PAGE] __attribute__((aligned(16)));
 	volatile int seen = 0, parent_tid = 0, child_tid = 0;
@@ -467,11 +467,6 @@ static void test_clone(void)
 	CHECK_ERROR(EINVAL, SYS_clone, CLONE_VM | CLONE_THREAD, 0, 0, 0, 0);
 }
 
-static const struct test tests[] = {
-	TEST(ids),     TEST(many),  TEST(descriptors), TEST(inherited),	 TEST(vfork), TEST(spawn),
-	TEST(threads), TEST(clone), TEST(zombies),     TEST(user_limit), { 0 },
-};
-
 int main(int argc, char **argv)
 {
 	self = argv[0][0] == '/' ? argv[0] : "/proc/self/exe";
@@ -482,5 +477,5 @@ int main(int argc, char **argv)
 	}
 	if (argc > 1 && !strcmp(argv[1], "--cat"))
 		return spawned();
-	return run_tests("forks", tests, argc, argv);
+	return run_tests("forks", argc, argv);
 }

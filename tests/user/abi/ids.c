@@ -65,7 +65,7 @@ static void change_ids(void)
 	CHECK(uids_are(20, 20, 21));
 }
 
-static void test_ids(void)
+TEST(ids)
 {
 	pid_t pid = fork_child();
 
@@ -94,7 +94,7 @@ static void test_ids(void)
 	CHECK_ERROR(EINVAL, SYS_setuid, -1);
 }
 
-static void test_priority(void)
+TEST(priority)
 {
 	pid_t pid = fork_child();
 
@@ -139,7 +139,7 @@ static long stat_faults(void)
 	return nr;
 }
 
-static void test_usage(void)
+TEST(usage)
 {
 	struct rusage before, usage, thread;
 	struct tms times_now = { 0 };
@@ -173,7 +173,7 @@ static void test_usage(void)
 	CHECK(times(NULL) != -1);
 }
 
-static void test_sysinfo(void)
+TEST(sysinfo)
 {
 	struct sysinfo info, later;
 	struct utsname name;
@@ -190,7 +190,7 @@ static void test_sysinfo(void)
 	CHECK_ERROR(EFAULT, SYS_uname, 8);
 }
 
-static void test_random(void)
+TEST(random)
 {
 	static unsigned char first[4096], second[4096];
 	int counts[256] = { 0 }, nr_odd = 0;
@@ -209,7 +209,7 @@ static void test_random(void)
 	CHECK_ERROR(EFAULT, SYS_getrandom, 8, 8, 0);
 }
 
-static void test_limits(void)
+TEST(limits)
 {
 	struct rlimit limit, old;
 	int fds[16], nr = 0, fd;
@@ -249,7 +249,7 @@ static void test_limits(void)
 }
 
 /* The kernel's log: its size, reading all of it, and its end. */
-static void test_syslog(void)
+TEST(syslog)
 {
 	int size = klogctl(10, NULL, 0), nr;
 	char *all, *tail;
@@ -273,7 +273,7 @@ static void test_syslog(void)
 	free(tail);
 }
 
-static void test_cpus(void)
+TEST(cpus)
 {
 	unsigned int cpu = 999, node = 999;
 	cpu_set_t set;
@@ -301,7 +301,7 @@ static void *fork_named(void *arg)
 	return arg;
 }
 
-static void test_names(void)
+TEST(names)
 {
 	pthread_t thread;
 	char name[16] = "";
@@ -320,12 +320,7 @@ static void test_names(void)
 	FAILS(prctl(12345, 0, 0, 0, 0), EINVAL);
 }
 
-static const struct test tests[] = {
-	TEST(ids),    TEST(priority), TEST(usage), TEST(sysinfo), TEST(random),
-	TEST(limits), TEST(syslog),   TEST(cpus),  TEST(names),	  { 0 },
-};
-
 int main(int argc, char **argv)
 {
-	return run_tests("ids", tests, argc, argv);
+	return run_tests("ids", argc, argv);
 }

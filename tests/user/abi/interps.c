@@ -169,7 +169,7 @@ static void make_both(void)
 	write_file(interp_name, &interp, sizeof(interp), 0755);
 }
 
-static void test_kinds(void)
+TEST(kinds)
 {
 	static const uint64_t fixed = 0x400000, other = 0x10000000;
 
@@ -195,7 +195,7 @@ static void test_kinds(void)
 	EXPECT(EXITED(ALL_RIGHT));
 }
 
-static void test_paths(void)
+TEST(paths)
 {
 	char *path = (char *)&program + PATH_OFFSET;
 	char text[128] = "#!/bin/sh\n";
@@ -238,7 +238,7 @@ static void test_paths(void)
 }
 
 /* The path is not, or not all of it, in the file. */
-static void test_offsets(void)
+TEST(offsets)
 {
 	static const uint64_t offsets[] = { FILE_BYTES, FILE_BYTES - 1, 1ul << 32, 1ul << 62 };
 
@@ -251,7 +251,7 @@ static void test_offsets(void)
 	CHECK(run_program() > REFUSED(0));
 }
 
-static void test_headers(void)
+TEST(headers)
 {
 	static const size_t lengths[] = { 0, 1, 4, 63 };
 
@@ -306,7 +306,7 @@ static void test_headers(void)
  * A running program cannot be opened for writing, and a file open for writing cannot be run. A
  * running interpreter can be written to.
  */
-static void test_rights(void)
+TEST(rights)
 {
 	int fd;
 	pid_t pid;
@@ -342,7 +342,7 @@ static void test_rights(void)
 }
 
 /* Runs so many bad interpreters that a leak would use up the memory. */
-static void test_again(void)
+TEST(again)
 {
 	make_both();
 	interp.ehdr.e_phnum = 0;
@@ -355,14 +355,10 @@ static void test_again(void)
 	unlink(interp_name);
 }
 
-static const struct test tests[] = {
-	TEST(kinds), TEST(paths), TEST(offsets), TEST(headers), TEST(rights), TEST(again), { 0 },
-};
-
 int main(int argc, char **argv)
 {
 	mkdir("/tmp", 0777);
 	snprintf(program_name, sizeof(program_name), "%s.program", check_file_name());
 	snprintf(interp_name, sizeof(interp_name), "%s.interp", check_file_name());
-	return run_tests("interps", tests, argc, argv);
+	return run_tests("interps", argc, argv);
 }

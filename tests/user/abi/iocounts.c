@@ -52,7 +52,7 @@ static void check_io(struct io *io, long read, long written, long reads, long wr
 	CHECK(io->nr_writes - old.nr_writes == writes);
 }
 
-static void test_calls(void)
+TEST(calls)
 {
 	struct iovec vectors[2] = { { "one", 3 }, { "four", 4 } };
 	int fd = create(), full = open("/dev/full", O_WRONLY), ends[2];
@@ -77,7 +77,7 @@ static void test_calls(void)
 }
 
 /* sendfile() counts as a read and a write once it has found its files and positions. */
-static void test_sendfile(void)
+TEST(sendfile)
 {
 	int fd = create(), ends[2], directory = open("/", O_RDONLY);
 	char buf[256] = "";
@@ -105,7 +105,7 @@ static void test_sendfile(void)
 }
 
 /* copy_file_range() counts only if it finds something to copy. */
-static void test_copies(void)
+TEST(copies)
 {
 	int fd = create(), ends[2];
 	int appends = open(check_file_name(), O_WRONLY | O_APPEND), directory = open("/", O_RDONLY);
@@ -141,7 +141,7 @@ static void *write_seven(void *fd)
 }
 
 /* Those of a thread that is gone count, but not for the first thread alone. */
-static void test_threads(void)
+TEST(threads)
 {
 	int fd = create();
 	struct io io = { 0 }, first = { .tid = getpid() };
@@ -169,7 +169,7 @@ static void *check_own(void *fd)
 	return NULL;
 }
 
-static void test_own(void)
+TEST(own)
 {
 	int fd = create();
 	pthread_t thread;
@@ -188,7 +188,7 @@ static pid_t write_in_child(int fd)
 }
 
 /* Those of a child count as soon as it was waited for, but not for a thread. */
-static void test_children(void)
+TEST(children)
 {
 	int fd = create();
 	struct io io = { 0 }, first = { .tid = getpid() };
@@ -204,11 +204,7 @@ static void test_children(void)
 	check_io(&first, 0, 0, 0, 0);
 }
 
-static const struct test tests[] = {
-	TEST(calls), TEST(sendfile), TEST(copies), TEST(threads), TEST(own), TEST(children), { 0 },
-};
-
 int main(int argc, char **argv)
 {
-	return run_tests("iocounts", tests, argc, argv);
+	return run_tests("iocounts", argc, argv);
 }

@@ -20,7 +20,7 @@ static void end(pid_t pid)
 	CHECK(!kill(pid, SIGKILL) && child_status(pid) == SIGKILL);
 }
 
-static void test_session(void)
+TEST(session)
 {
 	pid_t pid = fork_child(), mine = getsid(0);
 
@@ -50,7 +50,7 @@ static void test_session(void)
 	FAILS(setpgid(getppid(), 0), ESRCH); /* no child of ours */
 }
 
-static void test_groups(void)
+TEST(groups)
 {
 	pid_t first = fork_sleeper(), second = fork_sleeper(), third = fork_sleeper(),
 	      mine = getpgrp();
@@ -79,7 +79,7 @@ static void test_groups(void)
 /*
  * The group of a child cannot be changed once it has called execve, or if it is in another session.
  */
-static void test_too_late(void)
+TEST(too_late)
 {
 	volatile int *ready =
 		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -115,7 +115,7 @@ static void test_too_late(void)
 /*
  * SIGTSTP, SIGTTIN and SIGTTOU do not stop an orphaned group, because no process could continue it.
  */
-static void test_orphaned_group(void)
+TEST(orphaned_group)
 {
 	int status;
 	pid_t pid;
@@ -141,7 +141,7 @@ static void on_signal(int sig)
 }
 
 /* A stopped group that becomes orphaned gets SIGHUP and SIGCONT. */
-static void test_hangup(void)
+TEST(hangup)
 {
 	volatile int *told =
 		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -231,7 +231,7 @@ static void run_terminal(int terminal)
 	FAILS(open("/dev/tty", O_RDWR), ENXIO);
 }
 
-static void test_terminal(void)
+TEST(terminal)
 {
 	int master = posix_openpt(O_RDWR | O_NOCTTY), terminal;
 	pid_t pid;
@@ -254,11 +254,6 @@ static void test_terminal(void)
 	close(master);
 }
 
-static const struct test tests[] = {
-	TEST(session), TEST(groups),   TEST(too_late), TEST(orphaned_group),
-	TEST(hangup),  TEST(terminal), { 0 },
-};
-
 int main(int argc, char **argv)
 {
 	self = argv[0][0] == '/' ? argv[0] : "/bin/jobs";
@@ -266,5 +261,5 @@ int main(int argc, char **argv)
 		sleep_ms(30000);
 		return 98;
 	}
-	return run_tests("jobs", tests, argc, argv);
+	return run_tests("jobs", argc, argv);
 }

@@ -34,7 +34,7 @@ static pid_t sleeper(pid_t group)
 	return pid;
 }
 
-static void test_groups(void)
+TEST(groups)
 {
 	pid_t first = sleeper(0), second = sleeper(first), other = sleeper(0), mine;
 	int status;
@@ -57,7 +57,7 @@ static void test_groups(void)
 }
 
 /* All members of a large group get a signal, even if they fork meanwhile. */
-static void test_storm(void)
+TEST(storm)
 {
 	pid_t leader = sleeper(0), pid;
 	int nr = 0;
@@ -91,7 +91,7 @@ static void test_storm(void)
 	CHECK(WAIT_UNTIL(kill(-leader, 0) == -1 && errno == ESRCH));
 }
 
-static void test_alarm(void)
+TEST(alarm)
 {
 	struct itimerval timer = { .it_value = { 0, 30000 } }, old;
 	long start = now_ms();
@@ -159,7 +159,7 @@ static void test_alarm(void)
 }
 
 /* While its signal is pending, the timer stands still. It goes on when the signal is taken. */
-static void test_alarm_pends(void)
+TEST(alarm_pends)
 {
 	struct itimerval timer = { { 0, 10000 }, { 0, 10000 } }, left;
 	sigset_t set, pending;
@@ -183,7 +183,7 @@ static void test_alarm_pends(void)
 }
 
 /* The default of SIGALRM ends a process, sleeping or not; exec keeps an alarm (execs.c). */
-static void test_alarm_kills(void)
+TEST(alarm_kills)
 {
 	struct itimerval timer = { .it_value = { 0, 20000 } };
 
@@ -202,7 +202,7 @@ static void test_alarm_kills(void)
 }
 
 /* A process that is stopped, blocks everything and has handlers is still ended by SIGKILL. */
-static void test_sigkill(void)
+TEST(sigkill)
 {
 	int status, ready[2];
 	char byte;
@@ -284,7 +284,7 @@ static void as_process_1(void)
 	signal(SIGUSR1, SIG_DFL);
 }
 
-static void test_process_1(void)
+TEST(process_1)
 {
 	pid_t pid = fork_child(), init;
 
@@ -303,11 +303,6 @@ static void test_process_1(void)
 	CHECK(child_status(pid) == 0);
 }
 
-static const struct test tests[] = {
-	TEST(groups),	   TEST(storm),	  TEST(alarm),	   TEST(alarm_pends),
-	TEST(alarm_kills), TEST(sigkill), TEST(process_1), { 0 },
-};
-
 int main(int argc, char **argv)
 {
 	if (getpid() == 1 && run_is_wanted("process_1", argc, argv)) {
@@ -315,5 +310,5 @@ int main(int argc, char **argv)
 		if (check_nr_failed)
 			return check_finish("kills");
 	}
-	return run_tests("kills", tests, argc, argv);
+	return run_tests("kills", argc, argv);
 }

@@ -78,7 +78,7 @@ static void write_too_much(void)
 	close(fd);
 }
 
-static void test_file_size(void)
+TEST(file_size)
 {
 	/* The children use the file of this process, because a signal ends one of them. */
 	const char *name = check_file_name();
@@ -139,7 +139,7 @@ static void map_too_much_data(void)
 	CHECK(!mprotect(p, 20 * MIB, PROT_READ));
 }
 
-static void test_memory(void)
+TEST(memory)
 {
 	void (*const tests[])(void) = { map_too_much, map_too_much_data };
 
@@ -167,7 +167,7 @@ static long cpu_ms(void)
  * charges whole ticks to the process that runs when they come: on a busy host its second is over
  * sooner. The limit moves on with each signal, and so says how many seconds were counted.
  */
-static void test_cpu_time(void)
+TEST(cpu_time)
 {
 	pid_t pid = fork_child();
 	struct rlimit limit;
@@ -213,7 +213,7 @@ static int stack_status(rlim_t limit, const char *n)
 	return child_status(pid);
 }
 
-static void test_stack(void)
+TEST(stack)
 {
 	CHECK(stack_status(8 * MIB, "7000000") == EXITED(7));
 	CHECK(WTERMSIG(stack_status(8 * MIB, "9000000")) == SIGSEGV);
@@ -223,14 +223,10 @@ static void test_stack(void)
 	CHECK(stack_status(RLIM_INFINITY, "60000000") == EXITED(7));
 }
 
-static const struct test tests[] = {
-	TEST(file_size), TEST(memory), TEST(cpu_time), TEST(stack), {},
-};
-
 int main(int argc, char **argv)
 {
 	self = argv[0][0] == '/' ? argv[0] : "/proc/self/exe";
 	if (argc == 3 && !strcmp(argv[1], "--stack"))
 		return use_stack(atol(argv[2]));
-	return run_tests("limits", tests, argc, argv);
+	return run_tests("limits", argc, argv);
 }

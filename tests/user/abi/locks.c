@@ -57,7 +57,7 @@ static int is_locked(int fd)
 	return seen(fd, 0, 0).l_type != F_UNLCK;
 }
 
-static void test_arguments(void)
+TEST(arguments)
 {
 	int fd = open_file(), reader = open(check_file_name(), O_RDONLY), ends[2];
 	int path = open(check_file_name(), O_PATH);
@@ -105,7 +105,7 @@ static void test_arguments(void)
 }
 
 /* Ranges relative to the position and to the end, backwards, and to the end of all files. */
-static void test_ranges(void)
+TEST(ranges)
 {
 	static const struct {
 		short whence;
@@ -146,7 +146,7 @@ static void test_ranges(void)
 #define NR_STEPS  3000
 
 /* Random requests by three open files. A table of bytes predicts their results and effects. */
-static void test_model(void)
+TEST(model)
 {
 	static const short types[] = { F_RDLCK, F_WRLCK, F_UNLCK };
 	char held[NR_OWNERS][NR_BYTES];
@@ -216,7 +216,7 @@ static void test_model(void)
 }
 
 /* A lock that is cut in two and joined again, as another process sees it. */
-static void test_split(void)
+TEST(split)
 {
 	int fd = open_file();
 	struct flock got;
@@ -239,7 +239,7 @@ static void test_split(void)
 }
 
 /* The locks of a process do not belong to its children or an open file. Any close drops them. */
-static void test_owners(void)
+TEST(owners)
 {
 	int fd = open_file(), other = open_file(), copy;
 	pid_t pid;
@@ -338,7 +338,7 @@ static pid_t waiting_child(int fd, int command)
 	return pid;
 }
 
-static void test_waiting(void)
+TEST(waiting)
 {
 	struct sigaction action = { .sa_handler = on_signal };
 	int fd = open_file(), other, status;
@@ -395,7 +395,7 @@ static void test_waiting(void)
 }
 
 /* Three processes in a cycle: the last one to wait gets EDEADLK. */
-static void test_deadlock(void)
+TEST(deadlock)
 {
 	int fd = open_file();
 	pid_t pids[2];
@@ -422,7 +422,7 @@ static void test_deadlock(void)
 }
 
 /* Two processes wait for the same lock. The one that gets it would wait for the other. */
-static void test_deadlock_later(void)
+TEST(deadlock_later)
 {
 	int fd = open_file();
 	pid_t pids[2];
@@ -445,7 +445,7 @@ static void test_deadlock_later(void)
 	close(fd);
 }
 
-static void test_flock(void)
+TEST(flock)
 {
 	int fd = open_file(), other = open_file(), third = open_file(), copy;
 	pid_t pid;
@@ -515,7 +515,7 @@ static void *close_and_open(void *arg)
 }
 
 /* Threads that lock, wait, open and close at once: nothing is left behind. */
-static void test_storm(void)
+TEST(storm)
 {
 	pthread_t threads[6];
 	int fd;
@@ -532,13 +532,7 @@ static void test_storm(void)
 	close(fd);
 }
 
-static const struct test tests[] = {
-	TEST(arguments), TEST(ranges),	TEST(model),	TEST(split),
-	TEST(owners),	 TEST(waiting), TEST(deadlock), TEST(deadlock_later),
-	TEST(flock),	 TEST(storm),	{ 0 },
-};
-
 int main(int argc, char **argv)
 {
-	return run_tests("locks", tests, argc, argv);
+	return run_tests("locks", argc, argv);
 }

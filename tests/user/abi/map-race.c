@@ -26,7 +26,7 @@ static void *touch(void *arg)
 }
 
 /* Unmaps pages while other threads write to them. These threads fault, and nothing else happens. */
-static void test_under_feet(void)
+TEST(under_feet)
 {
 	for (int how = 0; how < 3; how++) {
 		pid_t pid = fork_child();
@@ -54,7 +54,7 @@ static void test_under_feet(void)
 /*
  * Drops, replaces and (by fork) shares pages while other threads write to them. No thread faults.
  */
-static void test_changing(void)
+TEST(changing)
 {
 	pthread_t threads[NR_SPINNERS];
 
@@ -182,7 +182,7 @@ static void run_spinners(void *(*run)(void *number))
 }
 
 /* Several threads drop pages of a private mapping at once, while others copy them. */
-static void test_discarding(void)
+TEST(discarding)
 {
 	int fd = memfd_create("bytes", 0);
 	char bytes[PAGE];
@@ -306,7 +306,7 @@ static void *unmap_and_agree(void *number)
 	return NULL;
 }
 
-static void test_unmapping(void)
+TEST(unmapping)
 {
 	run_spinners(map_and_unmap);
 	nr_arrived = 0;
@@ -412,7 +412,7 @@ static void *fault_and_change(void *number)
 	return NULL;
 }
 
-static void test_first_writes(void)
+TEST(first_writes)
 {
 	signal(SIGSEGV, on_fault);
 	nr_arrived = 0;
@@ -420,12 +420,7 @@ static void test_first_writes(void)
 	signal(SIGSEGV, SIG_DFL);
 }
 
-static const struct test tests[] = {
-	TEST(under_feet), TEST(changing),     TEST(discarding),
-	TEST(unmapping),  TEST(first_writes), { 0 },
-};
-
 int main(int argc, char **argv)
 {
-	return run_tests("map-race", tests, argc, argv);
+	return run_tests("map-race", argc, argv);
 }

@@ -89,7 +89,7 @@ static char *map_library(int fd)
 	return base;
 }
 
-static void test_library(void)
+TEST(library)
 {
 	int fd = make_file(NR_PAGES * PAGE);
 	char *base = map_library(fd), *other = map_library(fd), byte;
@@ -135,7 +135,7 @@ static void write_code(int fd, unsigned char value)
 	CHECK(pwrite(fd, code, sizeof(code), PAGE) == sizeof(code));
 }
 
-static void test_code(void)
+TEST(code)
 {
 	int fd = make_file(2 * PAGE), later;
 	int (*call)(void);
@@ -168,7 +168,7 @@ static void test_code(void)
  * After the end of a file, a mapping shows zeros up to the end of the page, then accesses fail with
  * SIGBUS. The file grows, and is truncated.
  */
-static void test_end(void)
+TEST(end)
 {
 	int fd = make_file(2 * PAGE + 10);
 	char *private = map(NULL, 4 * PAGE, RW, MAP_PRIVATE, fd, 0);
@@ -201,7 +201,7 @@ static void test_end(void)
 }
 
 /* Processes that open the same file share its mapped pages, also with write() and read(). */
-static void test_shared(void)
+TEST(shared)
 {
 	int fd = make_file(3 * PAGE), status;
 	char *here = map(NULL, 2 * PAGE, RW, MAP_SHARED, fd, PAGE), text[8];
@@ -253,7 +253,7 @@ static int shown_as(const char *addr, const char *rights, size_t offset, int has
 	return found;
 }
 
-static void test_areas(void)
+TEST(areas)
 {
 	int fd = make_file(NR_PAGES * PAGE);
 	char *base = map_library(fd), *shared = map(NULL, PAGE, RW, MAP_SHARED, fd, 2 * PAGE);
@@ -294,7 +294,7 @@ static long count_areas(void)
 }
 
 /* Makes as many areas as are allowed. Then no change may make one more. */
-static void test_many_areas(void)
+TEST(many_areas)
 {
 	char text[32], *base, *end, *at;
 	long max, nr;
@@ -327,12 +327,8 @@ static void test_many_areas(void)
 	CHECK(count_areas() < 1000);
 }
 
-static const struct test tests[] = {
-	TEST(library), TEST(code), TEST(end), TEST(shared), TEST(areas), TEST(many_areas), { 0 },
-};
-
 int main(int argc, char **argv)
 {
 	mkdir("/tmp", 0777);
-	return run_tests("mappings", tests, argc, argv);
+	return run_tests("mappings", argc, argv);
 }

@@ -73,7 +73,7 @@ static ssize_t send_to(int fd, const char *text, char which)
 	return sendto(fd, text, strlen(text), MSG_DONTWAIT, (void *)&name, len);
 }
 
-static void test_boundaries(void)
+TEST(boundaries)
 {
 	static const int types[] = { SOCK_DGRAM, SOCK_SEQPACKET, SOCK_RAW };
 
@@ -105,7 +105,7 @@ static void test_boundaries(void)
 	}
 }
 
-static void test_large(void)
+TEST(large)
 {
 	int size;
 	socklen_t len = sizeof(size);
@@ -133,7 +133,7 @@ static void test_large(void)
 	}
 }
 
-static void test_addresses(void)
+TEST(addresses)
 {
 	int a = bound_socket(SOCK_DGRAM, 'a'), b = bound_socket(SOCK_DGRAM, 'b');
 	int unnamed = socket(AF_UNIX, SOCK_DGRAM, 0), seq = bound_socket(SOCK_SEQPACKET, 's');
@@ -180,7 +180,7 @@ static void test_addresses(void)
 	close(unnamed);
 }
 
-static void test_peers(void)
+TEST(peers)
 {
 	struct sockaddr none = { .sa_family = AF_UNSPEC };
 	int a = bound_socket(SOCK_DGRAM, 'a'), b = bound_socket(SOCK_DGRAM, 'b');
@@ -230,7 +230,7 @@ static void test_peers(void)
 	close(a);
 }
 
-static void test_shutdown(void)
+TEST(shutdown)
 {
 	char buf[16];
 
@@ -258,7 +258,7 @@ static void test_shutdown(void)
 	CHECK(send(ends[1], "x", 1, MSG_NOSIGNAL) == -1 && errno == EPIPE && !close(ends[1]));
 }
 
-static void test_connections(void)
+TEST(connections)
 {
 	int listener = bound_socket(SOCK_SEQPACKET, 's'), client, end, stream;
 	struct sockaddr_un got;
@@ -292,7 +292,7 @@ static void *receive_one(void *arg)
 }
 
 /* The number of messages in the queue of a socket whose peer is not the sender. */
-static void test_queue(void)
+TEST(queue)
 {
 	int to = bound_socket(SOCK_DGRAM, 'q'), from = socket(AF_UNIX, SOCK_DGRAM, 0), nr = 0;
 	int second = socket(AF_UNIX, SOCK_DGRAM, 0), epfd = epoll_create1(0);
@@ -324,7 +324,7 @@ static void test_queue(void)
 }
 
 /* An edge comes also if there was room at the last poll, and the send did not wait. */
-static void test_edge(void)
+TEST(edge)
 {
 	int to = bound_socket(SOCK_DGRAM, 'e'), from = socket(AF_UNIX, SOCK_DGRAM, 0);
 	struct epoll_event event = { .events = EPOLLOUT | EPOLLET };
@@ -351,7 +351,7 @@ union control {
 	char room[256];
 };
 
-static void test_ancillary(void)
+TEST(ancillary)
 {
 	for (int i = 0; i < 2; i++) {
 		struct iovec iov = { block, 16 };
@@ -420,7 +420,7 @@ static void *send_later(void *arg)
 	return NULL;
 }
 
-static void test_many(void)
+TEST(many)
 {
 	struct iovec iov[4] = { { "a", 1 }, { "bc", 2 }, { "def", 3 }, { "", 0 } }, in[8];
 	struct mmsghdr out[4], msgs[8];
@@ -490,7 +490,7 @@ static void *send_many(void *arg)
 }
 
 /* Several senders' messages come whole, and each sender's in order. */
-static void test_threads(void)
+TEST(threads)
 {
 	int fd = bound_socket(SOCK_DGRAM, 't'), next[NR_SENDERS] = { 0 }, nr_bad = 0;
 	pthread_t threads[NR_SENDERS];
@@ -513,13 +513,7 @@ static void test_threads(void)
 	close(fd);
 }
 
-static const struct test tests[] = {
-	TEST(boundaries), TEST(large),	     TEST(addresses), TEST(peers),
-	TEST(shutdown),	  TEST(connections), TEST(queue),     TEST(ancillary),
-	TEST(edge),	  TEST(many),	     TEST(threads),   { 0 },
-};
-
 int main(int argc, char **argv)
 {
-	return run_tests("messages", tests, argc, argv);
+	return run_tests("messages", argc, argv);
 }

@@ -57,7 +57,7 @@ static void check_ids(const char *program, int no_new_privs, const char *expecte
 
 #define PLAIN "1000 1000 1001 1001 secure 0 dumpable 1"
 
-static void test_set_ids(void)
+TEST(set_ids)
 {
 	make_program("p", 06755, OTHER, OTHER + 1);
 	check_ids("./p", 0, "1000 2000 1001 2001 secure 1 dumpable 0");
@@ -76,7 +76,7 @@ static void test_set_ids(void)
 }
 
 /* A change of the effective user closes a process to others, and disarms the death signal. */
-static void test_changed_ids(void)
+TEST(changed_ids)
 {
 	pid_t pid = fork_child();
 	int sig = -1;
@@ -142,7 +142,7 @@ static void check_mount_lists(void)
 	CHECK(find_mount_device("m") == st.st_dev);
 }
 
-static void test_mount_flags(void)
+TEST(mount_flags)
 {
 	void *p;
 	int fd;
@@ -198,7 +198,7 @@ static pid_t run_waiting(const char *program, int *end)
  * A running program cannot be opened for writing, and a file open for writing cannot be executed.
  * Its name can be removed or given to another file.
  */
-static void test_busy_program(void)
+TEST(busy_program)
 {
 	int end, fd;
 	pid_t pid;
@@ -300,7 +300,7 @@ static pid_t sleeper_of(uid_t real, uid_t effective, uid_t saved)
 	return pid;
 }
 
-static void test_signals(void)
+TEST(signals)
 {
 	pid_t roots = sleeper_of(0, 0, 0), mine = sleeper_of(USER, USER, USER);
 	pid_t program = sleeper_of(USER, 0, 0), former = sleeper_of(0, USER, 0), pid;
@@ -377,7 +377,7 @@ static void user_looks(pid_t roots, pid_t mine, pid_t closed)
 }
 
 /* A directory in /proc belongs to the user of its process, whichever user looks it up first. */
-static void test_proc(void)
+TEST(proc)
 {
 	pid_t roots = sleeper_of(0, 0, 0), mine, closed, pid;
 
@@ -431,7 +431,7 @@ static void user_opens_before_exec(void)
 	CHECK(write(in[1], "y", 1) == 1 && child_status(pid) == EXITED('y'));
 }
 
-static void test_proc_before_exec(void)
+TEST(proc_before_exec)
 {
 	pid_t pid;
 
@@ -443,11 +443,6 @@ static void test_proc_before_exec(void)
 	}
 	CHECK(child_status(pid) == 0 && !unlink("p"));
 }
-
-static const struct test tests[] = {
-	TEST(set_ids), TEST(changed_ids), TEST(mount_flags),	  TEST(busy_program),
-	TEST(signals), TEST(proc),	  TEST(proc_before_exec), { 0 },
-};
 
 int main(int argc, char **argv)
 {
@@ -462,5 +457,5 @@ int main(int argc, char **argv)
 			CHECK(write(atoi(argv[2]), "", 1) == 1); /* says that the program runs */
 		return read(0, &byte, 1) == 1 ? byte : 0;
 	}
-	return run_tests_as_root("perms-process", tests, argc, argv);
+	return run_tests_as_root("perms-process", argc, argv);
 }

@@ -185,19 +185,19 @@ static void count_all(int opens)
 }
 
 /* A process of the user becomes a set-user-ID program. */
-static void test_closing(void)
+TEST(closing)
 {
 	count_all(0);
 }
 
 /* A process with root's secrets, that has become the user's, executes a program of the user. */
-static void test_opening(void)
+TEST(opening)
 {
 	count_all(1);
 }
 
 /* The memory of a program that the user may execute, but not read, is no more readable. */
-static void test_unreadable(void)
+TEST(unreadable)
 {
 	pid_t pid;
 
@@ -212,8 +212,6 @@ static void test_unreadable(void)
 	remove_programs();
 }
 
-static const struct test tests[] = { TEST(closing), TEST(opening), TEST(unreadable), { 0 } };
-
 int main(int argc, char **argv)
 {
 	if (argc > 1 && !strncmp(argv[1], "--", 2)) {
@@ -225,5 +223,5 @@ int main(int argc, char **argv)
 			CHECK(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == !strcmp(argv[1], "--open"));
 		child_exit(0);
 	}
-	return run_tests_as_root("perms-race", tests, argc, argv);
+	return run_tests_as_root("perms-race", argc, argv);
 }

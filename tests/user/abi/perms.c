@@ -47,7 +47,7 @@ static void check_rights(uid_t user, gid_t group, gid_t extra, const char *name,
 }
 
 /* The first matching class decides: the owner may have fewer rights than others. */
-static void test_files(void)
+TEST(files)
 {
 	make_file("f", 0421, USER, GROUP);
 	check_rights(USER, OTHER, GROUP, "f", 4);
@@ -86,7 +86,7 @@ static void user_opens(void)
 	CHECK(!unlink("all/new"));
 }
 
-static void test_opens(void)
+TEST(opens)
 {
 	pid_t pid;
 
@@ -126,7 +126,7 @@ static void user_walks(void)
 	CHECK(!close(open("readable", O_RDONLY | O_DIRECTORY)));
 }
 
-static void test_walks(void)
+TEST(walks)
 {
 	pid_t pid;
 
@@ -181,7 +181,7 @@ static void user_names(void)
 	CHECK(!unlink("own/roots")); /* the directory belongs to the user */
 }
 
-static void test_names(void)
+TEST(names)
 {
 	pid_t pid;
 
@@ -207,7 +207,7 @@ static void test_names(void)
 }
 
 /* A file made in a set-group-ID directory gets the group of the directory. */
-static void test_set_gid_directory(void)
+TEST(set_gid_directory)
 {
 	pid_t pid;
 
@@ -253,7 +253,7 @@ static void user_changes(void)
 	CHECK(!chmod("mine", 0) && !utimensat(AT_FDCWD, "mine", NULL, 0));
 }
 
-static void test_changes(void)
+TEST(changes)
 {
 	pid_t pid;
 
@@ -270,7 +270,7 @@ static void test_changes(void)
 }
 
 /* A change by any user but root clears a program's set-user-ID bit. */
-static void test_writes_to_program(void)
+TEST(writes_to_program)
 {
 	pid_t pid;
 	int fd;
@@ -295,7 +295,7 @@ static void test_writes_to_program(void)
 }
 
 /* access() checks the real user, open() the fs user, and faccessat() either of them. */
-static void test_real_user(void)
+TEST(real_user)
 {
 	pid_t pid;
 
@@ -392,7 +392,7 @@ static void check_protection(void)
 }
 
 /* fs.protected_*: users cannot trap each other in sticky directories. */
-static void test_protected(void)
+TEST(protected)
 {
 	static const char *const names[] = { "hardlinks", "symlinks", "fifos", "regular" };
 	static const int debian[] = { 1, 1, 1, 2 };
@@ -432,20 +432,7 @@ static void test_protected(void)
 	umask(022);
 }
 
-static const struct test tests[] = {
-	TEST(files),
-	TEST(opens),
-	TEST(walks),
-	TEST(names),
-	TEST(set_gid_directory),
-	TEST(changes),
-	TEST(writes_to_program),
-	TEST(real_user),
-	TEST(protected),
-	{ 0 },
-};
-
 int main(int argc, char **argv)
 {
-	return run_tests_as_root("perms", tests, argc, argv);
+	return run_tests_as_root("perms", argc, argv);
 }

@@ -31,7 +31,7 @@ static void close_both(int *ends)
 	CHECK(!close(ends[0]) && !close(ends[1]));
 }
 
-static void test_ends(void)
+TEST(ends)
 {
 	struct iovec out[3] = { { "abc", 3 }, { "", 0 }, { "defg", 4 } };
 	char a[2], b[16] = "";
@@ -66,7 +66,7 @@ static void test_ends(void)
 	close_both(ends);
 }
 
-static void test_flags(void)
+TEST(flags)
 {
 	int ends[2];
 
@@ -95,7 +95,7 @@ static int available(int fd)
 	return bytes;
 }
 
-static void test_capacity(void)
+TEST(capacity)
 {
 	int ends[2], nr = 0;
 
@@ -130,7 +130,7 @@ static void fill_pattern(char *bytes, size_t len, unsigned int seed)
 }
 
 /* Whole pages enter a pipe whose next byte is in the middle of a page, empty and not empty. */
-static void test_pages(void)
+TEST(pages)
 {
 	char *page = aligned_alloc(PAGE, PAGE), *want = malloc(2 * PAGE);
 	int ends[2];
@@ -164,7 +164,7 @@ static void test_pages(void)
  * Sends a megabyte through a pipe, in steps of odd sizes. Reader and writer both block, and all
  * bytes arrive.
  */
-static void test_stream(void)
+TEST(stream)
 {
 	char *sent = malloc(MOVED), *got = malloc(MOVED);
 	size_t at = 0;
@@ -206,7 +206,7 @@ static void test_stream(void)
 #define NR_RECORDS 100
 
 /* Records of PIPE_BUF bytes and less are not mixed with those of others. */
-static void test_atomic(void)
+TEST(atomic)
 {
 	int counts[NR_WRITERS] = { 0 }, ends[2], nr_wrong = 0;
 	pid_t pids[NR_WRITERS];
@@ -253,7 +253,7 @@ static void on_signal(int sig)
 }
 
 /* Without a reader, a write fails with SIGPIPE and EPIPE, even if it waits already. */
-static void test_broken(void)
+TEST(broken)
 {
 	struct sigaction action = { .sa_handler = on_signal };
 	int ends[2], status;
@@ -299,7 +299,7 @@ static void *read_one(void *arg)
 }
 
 /* Several waiting readers get one byte each; the end of the pipe wakes the rest. */
-static void test_waiters(void)
+TEST(waiters)
 {
 	pthread_t threads[4];
 	int ends[2], nr_bytes = 0, nr_ends = 0;
@@ -331,7 +331,7 @@ static void *read_one_slow(void *arg)
 }
 
 /* A thread that reads keeps the pipe's end, even if another thread closes its descriptor. */
-static void test_close_while_reading(void)
+TEST(close_while_reading)
 {
 	pthread_t thread;
 	int ends[2];
@@ -349,7 +349,7 @@ static void test_close_while_reading(void)
 	close(ends[1]);
 }
 
-static void test_dup(void)
+TEST(dup)
 {
 	int ends[2], copy;
 	char c;
@@ -380,7 +380,7 @@ static void test_dup(void)
 	close(ends[0]);
 }
 
-static void test_sendfile(void)
+TEST(sendfile)
 {
 	int fd = open(check_file_name(), O_CREAT | O_RDWR | O_TRUNC, 0600), ends[2];
 	off_t at = 100;
@@ -404,7 +404,7 @@ static void test_sendfile(void)
  * Each of several readers gets one byte, whether one write or several have brought them. Before
  * that, the first reader in the queue is killed.
  */
-static void test_many_readers(void)
+TEST(many_readers)
 {
 	pid_t readers[9];
 	int fds[2];
@@ -429,15 +429,7 @@ static void test_many_readers(void)
 	close(fds[1]);
 }
 
-static const struct test tests[] = {
-	TEST(ends),   TEST(flags),    TEST(capacity),
-	TEST(pages),  TEST(stream),   TEST(atomic),
-	TEST(broken), TEST(waiters),  TEST(close_while_reading),
-	TEST(dup),    TEST(sendfile), TEST(many_readers),
-	{ 0 },
-};
-
 int main(int argc, char **argv)
 {
-	return run_tests("pipes", tests, argc, argv);
+	return run_tests("pipes", argc, argv);
 }

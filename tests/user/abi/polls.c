@@ -49,7 +49,7 @@ static void drain_pipe(void)
 		;
 }
 
-static void test_states(void)
+TEST(states)
 {
 	int fd;
 
@@ -81,7 +81,7 @@ static void test_states(void)
 	close(fd);
 }
 
-static void test_many(void)
+TEST(many)
 {
 	struct pollfd fds[6];
 
@@ -97,7 +97,7 @@ static void test_many(void)
 	close_pipe();
 }
 
-static void test_times(void)
+TEST(times)
 {
 	struct timespec time = { 0, 30000000 };
 	struct timeval tv = { 0, 30000 };
@@ -135,7 +135,7 @@ static int is_left(long left_us, long start_ms)
 }
 
 /* The system calls write back the remaining time. The C library hides this for ppoll(). */
-static void test_remaining(void)
+TEST(remaining)
 {
 	struct timespec time = { 10, 0 };
 	struct timeval tv = { 10, 0 };
@@ -161,7 +161,7 @@ static void test_remaining(void)
 	close_pipe();
 }
 
-static void test_select(void)
+TEST(select)
 {
 	fd_set in, out, except;
 	int high;
@@ -223,7 +223,7 @@ static void *close_later(void *arg)
 	return NULL;
 }
 
-static void test_wakes(void)
+TEST(wakes)
 {
 	struct pollfd fds[2];
 	pthread_t thread;
@@ -268,7 +268,7 @@ static void on_signal(int sig)
  * The mask of ppoll() and pselect6() applies while they wait. The handler of a signal that it lets
  * in runs before they return.
  */
-static void test_masks(void)
+TEST(masks)
 {
 	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
 	struct timespec soon = { 0, 20000000 };
@@ -304,7 +304,7 @@ static void test_masks(void)
 }
 
 /* More entries than RLIMIT_NOFILE. */
-static void test_limit(void)
+TEST(limit)
 {
 	static struct pollfd fds[300];
 	struct rlimit limit, low;
@@ -319,12 +319,7 @@ static void test_limit(void)
 	CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
 }
 
-static const struct test tests[] = {
-	TEST(states), TEST(many),  TEST(times), TEST(remaining), TEST(select),
-	TEST(wakes),  TEST(masks), TEST(limit), { 0 },
-};
-
 int main(int argc, char **argv)
 {
-	return run_tests("polls", tests, argc, argv);
+	return run_tests("polls", argc, argv);
 }

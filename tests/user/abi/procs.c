@@ -49,7 +49,7 @@ static int is_line(const char *path, const char *line)
 	return !strncmp(read_file(path), line, len) && !strcmp(text + len, "\n");
 }
 
-static void test_system(void)
+TEST(system)
 {
 	struct utsname name;
 
@@ -79,7 +79,7 @@ static int is_uuid(const char *uuid)
 	return uuid[14] == '4' && strchr("89ab", uuid[19]) && !strcmp(uuid + 36, "\n");
 }
 
-static void test_uuids(void)
+TEST(uuids)
 {
 	char first[64];
 
@@ -91,7 +91,7 @@ static void test_uuids(void)
 	CHECK(is_uuid(read_file("/proc/sys/kernel/random/uuid")) && strcmp(first, text));
 }
 
-static void test_limits(void)
+TEST(limits)
 {
 	struct rlimit limit = { 123, 456 }, stack;
 	char expected[128];
@@ -110,7 +110,7 @@ static void test_limits(void)
 	CHECK(strstr(text, expected) && strstr(text, "\nMax nice priority "));
 }
 
-static void test_environment(void)
+TEST(environment)
 {
 	struct stat st;
 	size_t len;
@@ -173,7 +173,7 @@ static int nr_listed(const pid_t *pids, int nr)
  * Directories of processes can be looked up in any order, and are listed in the order of their
  * numbers.
  */
-static void test_directories(void)
+TEST(directories)
 {
 	pid_t pids[5];
 	int dir, pid;
@@ -212,7 +212,7 @@ static void *spin(void *arg)
 }
 
 /* The state of a process is that of its first thread, whatever its other threads do. */
-static void test_state(void)
+TEST(state)
 {
 	pthread_t thread;
 	pid_t pid = fork_child();
@@ -303,7 +303,7 @@ static void list_new(const char *const *first, char *names, size_t size)
 	CHECK(waitpid(child, NULL, 0) == child);
 }
 
-static void test_order(void)
+TEST(order)
 {
 	static const char *const none[] = { NULL };
 	static const char *const some[] = { "status", "task", "exe", "comm", NULL };
@@ -334,7 +334,7 @@ static long user_ticks(pid_t tid)
 	return ticks;
 }
 
-static void test_threads(void)
+TEST(threads)
 {
 	char path[64], line[32], other[64];
 	pthread_t threads[3];
@@ -395,7 +395,7 @@ static long smaps_kb(void *start, const char *name)
 	return area ? strtol(area + strlen(name), NULL, 10) : -1;
 }
 
-static void test_smaps(void)
+TEST(smaps)
 {
 	char *private =
 		mmap(NULL, MAPPED, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -462,7 +462,7 @@ static int lock_is_told(const char *how, pid_t pid, const struct stat *st, const
 	return 0;
 }
 
-static void test_locks(void)
+TEST(locks)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_start = 10, .l_len = 5 };
 	int fd = open(check_file_name(), O_RDWR | O_CREAT, 0600);
@@ -491,7 +491,7 @@ static void test_locks(void)
 }
 
 /* With RLIMIT_CORE 0 no core is dumped, and the wait status does not have the core bit. */
-static void test_core_bit(void)
+TEST(core_bit)
 {
 	pid_t pid = fork_child();
 	int status;
@@ -506,7 +506,7 @@ static void test_core_bit(void)
 }
 
 /* A separate test, which test_settings() also executes. */
-static void test_execed(void)
+TEST(execed)
 {
 	CHECK(prctl(PR_GET_KEEPCAPS) == 0);
 	CHECK(getenv("PERSONALITY") == NULL || personality(0xffffffff) == ADDR_NO_RANDOMIZE);
@@ -519,7 +519,7 @@ static void *see_personality(void *arg)
 }
 
 /* Children, threads and programs inherit the request not to randomize addresses. */
-static void test_personality(void)
+TEST(personality)
 {
 	pthread_t thread;
 	int status = -1;
@@ -549,7 +549,7 @@ static void *see_slack(void *arg)
 }
 
 /* Settings of prctl() that can be read back, and which of them threads and children inherit. */
-static void test_settings(void)
+TEST(settings)
 {
 	long slack = prctl(PR_GET_TIMERSLACK);
 	pthread_t thread;
@@ -581,7 +581,7 @@ static void test_settings(void)
 	CHECK(!prctl(PR_SET_TSC, PR_TSC_ENABLE) && prctl(PR_SET_TSC, 3) == -1 && errno == EINVAL);
 }
 
-static void test_prctl(void)
+TEST(prctl)
 {
 	int value = -1;
 	pid_t pid;
@@ -617,14 +617,7 @@ static void test_prctl(void)
 	CHECK_ERROR(EFAULT, SYS_prctl, PR_GET_CHILD_SUBREAPER, 8);
 }
 
-static const struct test tests[] = {
-	TEST(system),	   TEST(uuids),	      TEST(limits),  TEST(environment),
-	TEST(state),	   TEST(core_bit),    TEST(prctl),   TEST(settings),
-	TEST(personality), TEST(execed),      TEST(threads), TEST(smaps),
-	TEST(locks),	   TEST(directories), TEST(order),   { 0 },
-};
-
 int main(int argc, char **argv)
 {
-	return run_tests("procs", tests, argc, argv);
+	return run_tests("procs", argc, argv);
 }

@@ -59,7 +59,7 @@ static void stay_on_one_cpu(void)
 	}
 }
 
-static void test_policies(void)
+TEST(policies)
 {
 	int one = 1, zero = 0, hundred = 100;
 	struct timespec slice;
@@ -92,7 +92,7 @@ static void test_policies(void)
 	CHECK(!set(0, OTHER, 0) && policy_of(0) == OTHER && priority_of(0) == 0);
 }
 
-static void test_attributes(void)
+TEST(attributes)
 {
 	struct {
 		struct attr attr;
@@ -141,7 +141,7 @@ static void test_attributes(void)
 	CHECK(!syscall(SYS_sched_setattr, 0, &attr, 0));
 }
 
-static void test_rights(void)
+TEST(rights)
 {
 	struct rlimit limit = { 10, 20 };
 	struct attr nicer = { .size = 48, .nice = -5 };
@@ -162,7 +162,7 @@ static void test_rights(void)
 	child_exit(0);
 }
 
-static void test_limit(void)
+TEST(limit)
 {
 	struct rlimit limit = { 10, 20 };
 	pid_t pid = fork_child();
@@ -207,7 +207,7 @@ static void read_stat(int *priority, int *rt_priority, int *policy)
 		     priority, rt_priority, policy) == 3);
 }
 
-static void test_fork(void)
+TEST(fork)
 {
 	int priority, rt_priority, policy;
 	pid_t pid;
@@ -298,7 +298,7 @@ static void start(char letter, int policy, int priority, int yields)
  * The highest runs first. The priority of each child was lowered, so the last one goes before its
  * equals; one that yields goes behind them.
  */
-static void test_order(void)
+TEST(order)
 {
 	if (is_done_by_child())
 		return;
@@ -314,7 +314,7 @@ static void test_order(void)
 }
 
 /* A thread that wakes preempts a lower one at once, not only when that has used up its share. */
-static void test_wakeup(void)
+TEST(wakeup)
 {
 	long start_ms;
 	pid_t pid;
@@ -373,14 +373,14 @@ static void share_cpu(int policy, long most_ms, const char *expected)
 	child_exit(0);
 }
 
-static void test_round_robin(void)
+TEST(round_robin)
 {
 	share_cpu(RR, 10000, "baAB");
 	share_cpu(FIFO, 150, "bBaA");
 }
 
 /* A real-time thread in an endless loop leaves others a little time, on this kernel one in 20. */
-static void test_throttle(void)
+TEST(throttle)
 {
 	pid_t loop, other;
 	int fd = open("/proc/sys/kernel/sched_rt_runtime_us", O_RDWR);
@@ -427,10 +427,5 @@ static void test_throttle(void)
 
 int main(int argc, char **argv)
 {
-	static const struct test tests[] = {
-		TEST(policies), TEST(attributes), TEST(rights),	     TEST(limit),    TEST(fork),
-		TEST(order),	TEST(wakeup),	  TEST(round_robin), TEST(throttle), { 0 },
-	};
-
-	return run_tests("realtime", tests, argc, argv);
+	return run_tests("realtime", argc, argv);
 }

@@ -70,7 +70,7 @@ static void read_byte(void *arg)
 	CHECK(read(((int *)arg)[0], page, sizeof(page)) == sizeof(page));
 }
 
-static void test_pipe(void)
+TEST(pipe)
 {
 	static char block[65536];
 	int ends[2];
@@ -113,7 +113,7 @@ static void kill_it(void *arg)
 	kill(*(pid_t *)arg, SIGKILL);
 }
 
-static void test_wait(void)
+TEST(wait)
 {
 	pid_t pid, sleeper = fork_child();
 	siginfo_t info;
@@ -145,7 +145,7 @@ static void wake(void *arg)
 	futex(arg, FUTEX_WAKE, 1, NULL, 0);
 }
 
-static void test_futex(void)
+TEST(futex)
 {
 	volatile int *word =
 		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -188,7 +188,7 @@ static int64_t to_ns(const struct timespec *time)
  * A sleep is never restarted after a handler; it returns the remaining time. If no handler runs, it
  * continues.
  */
-static void test_sleep(void)
+TEST(sleep)
 {
 	struct timespec time = { 30, 0 }, left = { 77, 77 }, now;
 	pid_t pid;
@@ -225,7 +225,7 @@ static void stop_and_continue(void *arg)
 }
 
 /* After a stop, which runs no handler, calls continue, and a sleep keeps its deadline. */
-static void test_stopped(void)
+TEST(stopped)
 {
 	pid_t pid = fork_child(), helper;
 	struct timespec time = { 0, 150000000 };
@@ -253,7 +253,7 @@ static void test_stopped(void)
 }
 
 /* These end with EINTR whatever the flags say. */
-static void test_never(void)
+TEST(never)
 {
 	struct timeval tv = { 30, 0 };
 	struct pollfd one;
@@ -286,7 +286,7 @@ static void test_never(void)
 }
 
 /* The SIGCHLD of a child that a call waits for does not make the call fail. */
-static void test_sigchld(void)
+TEST(sigchld)
 {
 	sigset_t set, none;
 	siginfo_t info;
@@ -334,12 +334,7 @@ static void test_sigchld(void)
 	signal(SIGCHLD, SIG_DFL);
 }
 
-static const struct test tests[] = {
-	TEST(pipe),    TEST(wait),  TEST(futex),   TEST(sleep),
-	TEST(stopped), TEST(never), TEST(sigchld), { 0 },
-};
-
 int main(int argc, char **argv)
 {
-	return run_tests("restarts", tests, argc, argv);
+	return run_tests("restarts", argc, argv);
 }

@@ -71,7 +71,7 @@ static int interpret(int argc, char **argv)
 	return 21 + nr_options;
 }
 
-static void test_argument(void)
+TEST(argument)
 {
 	CHECK(run_text("#!%s\n") == 21);
 	CHECK(run_text("#!%s\nand more\n") == 21);
@@ -82,7 +82,7 @@ static void test_argument(void)
 	CHECK(run_text("#!%s -a  b\tc") == 22);
 }
 
-static void test_errors(void)
+TEST(errors)
 {
 	char text[600];
 
@@ -106,7 +106,7 @@ static void test_errors(void)
 }
 
 /* Scripts whose interpreter is a script: each puts itself before the arguments. */
-static void test_nested(void)
+TEST(nested)
 {
 	char names[MAX_NESTED + 1][100], text[200];
 
@@ -127,7 +127,7 @@ static void test_nested(void)
 }
 
 /* A script that is reached by a symbolic link: the interpreter gets the name of the link. */
-static void test_link(void)
+TEST(link)
 {
 	char name[100], text[PATH_MAX];
 
@@ -140,14 +140,10 @@ static void test_link(void)
 	unlink(check_file_name());
 }
 
-static const struct test tests[] = {
-	TEST(argument), TEST(errors), TEST(nested), TEST(link), { 0 },
-};
-
 int main(int argc, char **argv)
 {
 	self = argv[0][0] == '/' ? argv[0] : "/bin/scripts";
 	if (getenv("SCRIPT"))
 		return interpret(argc, argv);
-	return run_tests("scripts", tests, argc, argv);
+	return run_tests("scripts", argc, argv);
 }

@@ -17,7 +17,7 @@
  * All processes of a family see each other's writes, also to pages that were not touched before
  * fork().
  */
-static void test_anonymous(void)
+TEST(anonymous)
 {
 	volatile int *words = (int *)map_shared(64);
 	pid_t pids[4];
@@ -60,7 +60,7 @@ static void turn(volatile int *word, int mine, int next)
 }
 
 /* Processes take turns by a shared word, which two of them have at different addresses. */
-static void test_futex(void)
+TEST(futex)
 {
 	volatile int *word = (int *)map_shared(1);
 	pid_t pids[3];
@@ -102,7 +102,7 @@ static void test_futex(void)
 }
 
 /* Locks and conditions of the C library between processes. */
-static void test_pthread_shared(void)
+TEST(pthread_shared)
 {
 	struct shared {
 		pthread_mutex_t mutex;
@@ -143,7 +143,7 @@ static void test_pthread_shared(void)
 }
 
 /* Named semaphores and shared memory of the C library: files in /dev/shm, for every user. */
-static void test_posix_names(void)
+TEST(posix_names)
 {
 	sem_t *sem = sem_open("/sharing.sem", O_CREAT | O_EXCL, 0600, 0);
 	int fd = shm_open("/sharing.shm", O_CREAT | O_EXCL | O_RDWR, 0600);
@@ -173,7 +173,7 @@ static void test_posix_names(void)
 /*
  * The content of a file, of its shared mappings, and of its private mappings that were written to.
  */
-static void test_file(void)
+TEST(file)
 {
 	int fd = open(check_file_name(), O_CREAT | O_RDWR | O_TRUNC, 0600);
 	char *shared, *again, *private, text[8];
@@ -216,7 +216,7 @@ static void test_file(void)
 	CHECK(again[10] == 'x' && !munmap(again, 3 * PAGE) && !munmap(private, 3 * PAGE));
 }
 
-static void test_file_rights(void)
+TEST(file_rights)
 {
 	int fd = open(check_file_name(), O_CREAT | O_RDWR | O_TRUNC, 0600), reader, writer;
 	char *mapped;
@@ -251,7 +251,7 @@ static int fault_at(volatile char *address)
 }
 
 /* Truncating a file removes its pages from mappings. Accesses after the end get SIGBUS. */
-static void test_cut(void)
+TEST(cut)
 {
 	int fd = open(check_file_name(), O_CREAT | O_RDWR | O_TRUNC, 0600);
 	char *shared;
@@ -271,7 +271,7 @@ static void test_cut(void)
 	signal(SIGBUS, SIG_DFL);
 }
 
-static void test_mremap(void)
+TEST(mremap)
 {
 	char *all = map_private(16), *moved, *other;
 
@@ -307,13 +307,7 @@ static void test_mremap(void)
 	CHECK(moved[63 * PAGE] == 9 && !munmap(moved, 64 * PAGE) && !munmap(all, 8 * PAGE));
 }
 
-static const struct test tests[] = {
-	TEST(anonymous),   TEST(futex),	 TEST(pthread_shared),
-	TEST(posix_names), TEST(file),	 TEST(file_rights),
-	TEST(cut),	   TEST(mremap), { 0 },
-};
-
 int main(int argc, char **argv)
 {
-	return run_tests("sharing", tests, argc, argv);
+	return run_tests("sharing", argc, argv);
 }

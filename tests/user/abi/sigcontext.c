@@ -140,7 +140,7 @@ static void check_registers(void)
 	CHECK(out.x87 == in.x87 && out.mxcsr == in.mxcsr && out.control == in.control);
 }
 
-static void test_registers(void)
+TEST(registers)
 {
 	set_handler(SIGUSR1, on_clobber, 0);
 	check_registers();
@@ -183,7 +183,7 @@ static void on_move(int sig, siginfo_t *info, void *context)
 }
 
 /* The kernel can also save the state to pages that are not present. */
-static void test_absent_pages(void)
+TEST(absent_pages)
 {
 	stack_t stack = { .ss_size = 65536 }, off = { .ss_flags = SS_DISABLE };
 
@@ -257,7 +257,7 @@ __attribute__((target("avx"))) static void signal_with_avx(uint64_t out[4])
  * State that a frame omits is reset. A frame that no CPU would load ends the program. Since about
  * version 6.18, Linux loads a part of a frame that is not aligned; this kernel does not.
  */
-static void test_changed_state(void)
+TEST(changed_state)
 {
 	if (!__builtin_cpu_supports("avx"))
 		return;
@@ -318,7 +318,7 @@ static void sum_sse(double *sums, volatile int *turns, int nr_signals)
 		sums[i] = sum * (i + 1);
 }
 
-static void test_interrupted_loop(void)
+TEST(interrupted_loop)
 {
 	pid_t parent = getpid(), pid;
 	volatile int turns = 0;
@@ -354,7 +354,7 @@ static void on_skip(int sig, siginfo_t *info, void *context)
 }
 
 /* The handler steps over an instruction and changes registers and flags. */
-static void test_changes(void)
+TEST(changes)
 {
 	uint64_t rax = 1, r12 = 0;
 	uint8_t carry;
@@ -386,7 +386,7 @@ static void on_context(int sig, siginfo_t *info, void *context)
 }
 
 /* The mask in the frame is restored. The stack of a handler is aligned as for a call. */
-static void test_frame(void)
+TEST(frame)
 {
 	sigset_t set, now, old;
 
@@ -444,7 +444,7 @@ static int overflow(int depth)
 	return depth == 1 << 30 ? -1 : overflow(depth + 1) + frame[0];
 }
 
-static void test_altstack(void)
+TEST(altstack)
 {
 	stack_t stack = { 0 }, old;
 
@@ -482,7 +482,7 @@ static void test_altstack(void)
 }
 
 /* If no frame can be pushed, or sigreturn finds an invalid frame, SIGSEGV ends the process. */
-static void test_no_frame(void)
+TEST(no_frame)
 {
 	for (int how = 0; how < 3; how++) {
 		pid_t pid = fork_child();
@@ -516,22 +516,14 @@ static void on_depth(int sig, siginfo_t *info, void *context)
 }
 
 /* A handler within a handler within a handler. */
-static void test_nested(void)
+TEST(nested)
 {
 	for (int sig = 40; sig <= 60; sig++)
 		set_handler(sig, on_depth, 0);
 	CHECK(!raise(40) && nr_handled == 21);
 }
 
-static const struct test tests[] = {
-	TEST(registers),     TEST(absent_pages),
-	TEST(changed_state), TEST(interrupted_loop),
-	TEST(changes),	     TEST(frame),
-	TEST(altstack),	     TEST(no_frame),
-	TEST(nested),	     { 0 },
-};
-
 int main(int argc, char **argv)
 {
-	return run_tests("sigcontext", tests, argc, argv);
+	return run_tests("sigcontext", argc, argv);
 }

@@ -81,7 +81,7 @@ static void on_fuzz(int sig, siginfo_t *info, void *context)
 		state[(random_u64() % 2 ? 58 : 3) + random_u64() % 6] = odd_value();
 }
 
-static void test_fuzz(void)
+TEST(fuzz)
 {
 	int nr_lived = 0, nr_died = 0;
 
@@ -106,7 +106,7 @@ static void test_fuzz(void)
 }
 
 /* sigreturn without a signal: rsp points to random bytes, to the end of memory, or to no memory. */
-static void test_no_frame(void)
+TEST(no_frame)
 {
 	char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint64_t stacks[] = { 0,
@@ -148,7 +148,7 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 
 static volatile uintptr_t near_null = 16;
 
-static void test_numbers(void)
+TEST(numbers)
 {
 	char *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -204,7 +204,7 @@ static void unmask(int exceptions)
 }
 
 /* The signal of an SSE or x87 exception says which one it is. */
-static void test_floating_point(void)
+TEST(floating_point)
 {
 	static const struct {
 		int exception;
@@ -266,7 +266,7 @@ static void on_step(int sig, siginfo_t *info, void *context)
 		uc->uc_mcontext.gregs[REG_EFL] &= ~0x100;
 }
 
-static void test_single_step(void)
+TEST(single_step)
 {
 	handle(SIGTRAP, on_step, 0);
 	asm volatile("pushfq\n"
@@ -312,7 +312,7 @@ static long set_and_sleep(int which)
 	return now;
 }
 
-static void test_cpu_timers(void)
+TEST(cpu_timers)
 {
 	static const int sigs[] = { SIGVTALRM, SIGPROF };
 	struct itimerval timer, off = { 0 };
@@ -335,13 +335,7 @@ static void test_cpu_timers(void)
 	CHECK_ERROR(EINVAL, SYS_getitimer, -1, &timer);
 }
 
-static const struct test tests[] = {
-	TEST(numbers),	TEST(floating_point), TEST(single_step),
-	TEST(no_frame), TEST(cpu_timers),     TEST(fuzz),
-	{ 0 },
-};
-
 int main(int argc, char **argv)
 {
-	return run_tests("sigframes", tests, argc, argv);
+	return run_tests("sigframes", argc, argv);
 }

@@ -64,7 +64,7 @@ static int pending(int sig)
 	return sigismember(&set, sig);
 }
 
-static void test_kinds(void)
+TEST(kinds)
 {
 	int fd = open_blocked(SIGUSR1, SIGRTMIN + 2, SFD_NONBLOCK | SFD_CLOEXEC);
 	union sigval value = { .sival_ptr = (void *)0x123456789a };
@@ -88,7 +88,7 @@ static void test_kinds(void)
 	CHECK(!close(fd));
 }
 
-static void test_child_and_timers(void)
+TEST(child_and_timers)
 {
 	int fd = open_blocked(SIGCHLD, SIGALRM, 0);
 	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM };
@@ -116,7 +116,7 @@ static void test_child_and_timers(void)
 }
 
 /* A siginfo of a fault that another process has made up. */
-static void test_fault(void)
+TEST(fault)
 {
 	int fd = open_blocked(SIGSEGV, SIGPIPE, SFD_NONBLOCK), ends[2];
 	siginfo_t made = { .si_signo = SIGSEGV, .si_code = SI_QUEUE };
@@ -141,7 +141,7 @@ static void handle(int sig)
 }
 
 /* The set can be changed. Signals not in it stay pending. */
-static void test_sets(void)
+TEST(sets)
 {
 	int fd = open_blocked(SIGUSR1, 0, SFD_NONBLOCK);
 	sigset_t set = set_of(SIGUSR2, 0), all;
@@ -172,7 +172,7 @@ static void test_sets(void)
 	CHECK(write(fd, &info, sizeof(info)) == -1 && errno == EINVAL && !close(fd));
 }
 
-static void test_errors(void)
+TEST(errors)
 {
 	int fd = open_blocked(SIGUSR1, 0, SFD_NONBLOCK);
 	struct signalfd_siginfo info;
@@ -206,7 +206,7 @@ static void *read_one(void *sig)
 }
 
 /* A sleeping reader is woken by a signal to its thread or process, and by a change of the set. */
-static void test_sleepers(void)
+TEST(sleepers)
 {
 	sigset_t set = set_of(SIGUSR2, 0);
 	pthread_t thread;
@@ -236,7 +236,7 @@ static void *wait_with_signal(void *fd)
 	return NULL;
 }
 
-static void test_threads(void)
+TEST(threads)
 {
 	int fd = open_blocked(SIGUSR1, 0, SFD_NONBLOCK);
 	pthread_t thread;
@@ -249,7 +249,7 @@ static void test_threads(void)
 }
 
 /* A read is interrupted by a signal that it does not read. */
-static void test_interrupted(void)
+TEST(interrupted)
 {
 	struct sigaction action = { .sa_handler = handle };
 	int fd = open_blocked(SIGUSR1, 0, 0);
@@ -269,7 +269,7 @@ static void test_interrupted(void)
 	signal(SIGTERM, SIG_DFL);
 }
 
-static void test_epoll(void)
+TEST(epoll)
 {
 	int fd = open_blocked(SIGUSR1, SIGCHLD, SFD_NONBLOCK), epfd = epoll_create1(0);
 	struct epoll_event event = { .events = EPOLLIN };
@@ -301,12 +301,7 @@ static void test_epoll(void)
 	CHECK(!close(epfd) && !close(fd));
 }
 
-static const struct test tests[] = {
-	TEST(kinds),	TEST(child_and_timers), TEST(fault),	   TEST(sets),	TEST(errors),
-	TEST(sleepers), TEST(threads),		TEST(interrupted), TEST(epoll), { 0 },
-};
-
 int main(int argc, char **argv)
 {
-	return run_tests("signalfds", tests, argc, argv);
+	return run_tests("signalfds", argc, argv);
 }

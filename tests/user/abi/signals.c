@@ -41,7 +41,7 @@ static void set_plain(int sig, void (*handler)(int))
 	CHECK(!sigaction(sig, &action, NULL));
 }
 
-static void test_info(void)
+TEST(info)
 {
 	siginfo_t info = { .si_signo = SIGUSR2, .si_code = SI_QUEUE, .si_pid = 4321, .si_uid = 17 };
 	union sigval value = { .sival_ptr = (void *)0x123456789abcdef0 };
@@ -91,7 +91,7 @@ static void on_nested(int sig)
 /*
  * A signal and those in sa_mask are blocked during its handler; with SA_NODEFER, the signal is not.
  */
-static void test_masks(void)
+TEST(masks)
 {
 	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO }, old;
 	sigset_t before, after;
@@ -120,7 +120,7 @@ static void test_masks(void)
 	set_plain(SIGUSR1, SIG_DFL);
 }
 
-static void test_resethand(void)
+TEST(resethand)
 {
 	struct sigaction now;
 	pid_t pid;
@@ -136,7 +136,7 @@ static void test_resethand(void)
 	CHECK(child_status(pid) == SIGUSR1);
 }
 
-static void test_errors(void)
+TEST(errors)
 {
 	struct sigaction action = { .sa_handler = SIG_IGN };
 	struct {
@@ -212,7 +212,7 @@ static void touch_past_end(void)
 	*(volatile char *)(mapped + 4096) = 1;
 }
 
-static void test_faults(void)
+TEST(faults)
 {
 	static const int sigs[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP };
 
@@ -245,7 +245,7 @@ static void test_faults(void)
 }
 
 /* A fault whose signal is blocked or ignored ends the process all the same. */
-static void test_forced(void)
+TEST(forced)
 {
 	for (int how = 0; how < 3; how++) {
 		pid_t pid = fork_child();
@@ -289,7 +289,7 @@ static int ends_by(int sig)
 	return child_status(pid) & 0x7f;
 }
 
-static void test_defaults(void)
+TEST(defaults)
 {
 	for (int sig = 1; sig < NR_MOST; sig++) {
 		if (sig == SIGSTOP || sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU)
@@ -304,7 +304,7 @@ static void test_defaults(void)
 }
 
 /* Ignored signals do nothing, and do not become pending. Setting SIG_IGN drops pending ones. */
-static void test_ignored(void)
+TEST(ignored)
 {
 	sigset_t set, old, pending;
 
@@ -322,12 +322,7 @@ static void test_ignored(void)
 	set_plain(SIGUSR1, SIG_DFL);
 }
 
-static const struct test tests[] = {
-	TEST(info),   TEST(masks),    TEST(resethand), TEST(errors), TEST(faults),
-	TEST(forced), TEST(defaults), TEST(ignored),   { 0 },
-};
-
 int main(int argc, char **argv)
 {
-	return run_tests("signals", tests, argc, argv);
+	return run_tests("signals", argc, argv);
 }

@@ -51,7 +51,7 @@ static sigset_t set_of(int a, int b, int c)
  * Several signals are pending when they are unblocked: the one with the lowest number is handled
  * first. A standard signal is pending only once.
  */
-static void test_order(void)
+TEST(order)
 {
 	static const int sigs[] = { 50, SIGUSR2, SIGTERM, 40, SIGUSR1, SIGHUP };
 	static const int expected[] = { SIGHUP, SIGUSR1, SIGUSR2, SIGTERM, 40, 40, 40, 50 };
@@ -87,7 +87,7 @@ static void test_order(void)
 	CHECK(!sigpending(&pending) && !sigismember(&pending, 40));
 }
 
-static void test_sigsuspend(void)
+TEST(sigsuspend)
 {
 	sigset_t blocked = set_of(SIGUSR1, SIGUSR1, SIGUSR1), none, old, now;
 	pid_t pid, parent = getpid();
@@ -113,7 +113,7 @@ static void test_sigsuspend(void)
 	CHECK(!sigprocmask(SIG_SETMASK, &old, NULL));
 }
 
-static void test_sigtimedwait(void)
+TEST(sigtimedwait)
 {
 	sigset_t set = set_of(SIGUSR1, 40, 41), old, pending;
 	struct timespec time = { 0, 30000000 };
@@ -210,7 +210,7 @@ static void *sleep_or_spin(void *arg)
  * A signal to a process goes to a thread that does not block it. A signal to a thread waits for
  * that thread.
  */
-static void test_threads(void)
+TEST(threads)
 {
 	struct sigaction action = { .sa_handler = on_thread, .sa_flags = SA_RESTART };
 	sigset_t set = set_of(SIGUSR1, SIGUSR2, SIGUSR2), old, pending;
@@ -254,7 +254,7 @@ static void *fault_here(void *arg)
 }
 
 /* A fault or a fatal signal of one thread ends all of them. */
-static void test_threads_die(void)
+TEST(threads_die)
 {
 	for (int how = 0; how < 3; how++) {
 		pid_t pid = fork_child();
@@ -284,7 +284,7 @@ static void test_threads_die(void)
 }
 
 /* A stop signal stops all threads, and SIGCONT continues them. */
-static void test_threads_stop(void)
+TEST(threads_stop)
 {
 	struct thread threads[4] = { 0 };
 	pid_t pid = fork_child();
@@ -309,7 +309,7 @@ static void test_threads_stop(void)
 }
 
 /* Many real-time signals from several senders: none is lost, each sender's come in order. */
-static void test_many(void)
+TEST(many)
 {
 	sigset_t set = set_of(45, 45, 45), old;
 	int next[4] = { 0 }, nr_wrong = 0;
@@ -374,7 +374,7 @@ static void start_many(void)
 	CHECK(WAIT_UNTIL(nr_started == 1));
 }
 
-static void test_last_thread(void)
+TEST(last_thread)
 {
 	struct sigaction action = { .sa_handler = on_thread, .sa_flags = SA_RESTART };
 	sigset_t set = set_of(SIGUSR1, SIGUSR1, SIGUSR1), old;
@@ -453,7 +453,7 @@ static int share_signals(void)
 }
 
 /* All threads share a CPU, and none preempts the first: the tick alone can come in between. */
-static void test_wait_for_both(void)
+TEST(wait_for_both)
 {
 	sigset_t set = set_of(SIGUSR1, SIGUSR2, SIGUSR2), old;
 	cpu_set_t all, this;
@@ -480,7 +480,7 @@ static int pending_jobs(void)
 }
 
 /* SIGCONT drops pending stop signals, and these drop it, of a thread and of the process. */
-static void test_jobs(void)
+TEST(jobs)
 {
 	sigset_t set = set_of(SIGTSTP, SIGCONT, SIGCONT), old,
 		 stop = set_of(SIGTSTP, SIGTSTP, SIGTSTP);
@@ -513,21 +513,7 @@ static void test_jobs(void)
 	child_exit(0);
 }
 
-static const struct test tests[] = {
-	TEST(order),
-	TEST(sigsuspend),
-	TEST(sigtimedwait),
-	TEST(threads),
-	TEST(threads_die),
-	TEST(threads_stop),
-	TEST(many),
-	TEST(last_thread),
-	TEST(jobs),
-	TEST(wait_for_both),
-	{ 0 },
-};
-
 int main(int argc, char **argv)
 {
-	return run_tests("sigqueues", tests, argc, argv);
+	return run_tests("sigqueues", argc, argv);
 }

@@ -34,7 +34,7 @@ static int poll_now(int fd)
 	return poll(&one, 1, 0) >= 0 ? one.revents : -1;
 }
 
-static void test_pair(void)
+TEST(pair)
 {
 	struct iovec iov[2] = { { "abc", 3 }, { "defg", 4 } };
 	char buf[16] = "", path[32], link[64] = "";
@@ -67,7 +67,7 @@ static void test_pair(void)
 	close_pair();
 }
 
-static void test_ends(void)
+TEST(ends)
 {
 	char c;
 
@@ -127,7 +127,7 @@ static void *receive_all(void *arg)
 	return NULL;
 }
 
-static void test_much(void)
+TEST(much)
 {
 	pthread_t thread;
 	ssize_t total = 0, nr;
@@ -170,7 +170,7 @@ static void *connect_later(void *arg)
 	return NULL;
 }
 
-static void test_connections(void)
+TEST(connections)
 {
 	struct sockaddr_un name, got;
 	struct ucred user;
@@ -229,7 +229,7 @@ static void test_connections(void)
 	unlink(check_file_name());
 }
 
-static void test_errors(void)
+TEST(errors)
 {
 	struct sockaddr_un name;
 	socklen_t len = set_name(&name, 0);
@@ -303,7 +303,7 @@ static ssize_t receive_fds(int fd, char *buf, size_t n, int *fds, int *nr, int f
 	return done;
 }
 
-static void test_rights(void)
+TEST(rights)
 {
 	int pipes[2], fds[8], nr, both[2];
 	char buf[16] = "";
@@ -330,7 +330,7 @@ static void test_rights(void)
 }
 
 /* Sockets are sent through sockets: with unread bytes, and dropped while in flight. */
-static void test_sockets_in_flight(void)
+TEST(sockets_in_flight)
 {
 	int pair[2], fds[8], nr, done;
 	char buf[16] = "";
@@ -362,7 +362,7 @@ static void test_sockets_in_flight(void)
 	CHECK(!close(pair[0]) && !close(pair[1]));
 }
 
-static void test_users(void)
+TEST(users)
 {
 	struct iovec iov = { block, 16 };
 	union control control;
@@ -395,7 +395,7 @@ static void *write_later(void *arg)
 	return NULL;
 }
 
-static void test_epoll(void)
+TEST(epoll)
 {
 	struct epoll_event event = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET };
 	int epfd = epoll_create1(0);
@@ -414,20 +414,7 @@ static void test_epoll(void)
 	CHECK(epoll_wait(epfd, &event, 1, 0) == 0 && !close(epfd));
 }
 
-static const struct test tests[] = {
-	TEST(pair),
-	TEST(ends),
-	TEST(much),
-	TEST(connections),
-	TEST(errors),
-	TEST(rights),
-	TEST(sockets_in_flight),
-	TEST(users),
-	TEST(epoll),
-	{ 0 },
-};
-
 int main(int argc, char **argv)
 {
-	return run_tests("sockets", tests, argc, argv);
+	return run_tests("sockets", argc, argv);
 }

@@ -3,7 +3,6 @@
  * Calls that move bytes inside the kernel, between pipes, files, sockets and devices: splice, tee,
  * vmsplice, sendfile and copy_file_range. typed.c has those from and to a terminal.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <limits.h>
 #include <stdint.h>
@@ -96,7 +95,7 @@ static void count_signal(int sig)
 	} while (0)
 
 /* Bytes go through a pipe from file to file. Those that a file does not accept stay in the pipe. */
-static void test_files(void)
+TEST(files)
 {
 	int in = open(check_file_name(), O_CREAT | O_RDWR | O_TRUNC, 0600), ends[2], second[2];
 	int out = open("/tmp/splice", O_CREAT | O_RDWR | O_TRUNC, 0600), appends, null;
@@ -170,7 +169,7 @@ static void test_files(void)
 }
 
 /* Calls move as much as there is, or as there is room for, and no more. */
-static void test_amounts(void)
+TEST(amounts)
 {
 	int in = make_file(3 * CAPACITY), ends[2], second[2];
 	loff_t at = 3 * CAPACITY - 5000;
@@ -204,7 +203,7 @@ static void test_amounts(void)
 	close(in);
 }
 
-static void test_sockets(void)
+TEST(sockets)
 {
 	int ends[2], pair[2], in = make_file(1000), fd;
 	loff_t at = 0;
@@ -267,7 +266,7 @@ static void test_sockets(void)
 	close(in);
 }
 
-static void test_messages(void)
+TEST(messages)
 {
 	int ends[2], pair[2];
 
@@ -292,7 +291,7 @@ static void test_messages(void)
 }
 
 /* Devices have content without end, and no position. Files of a process are refused. */
-static void test_devices(void)
+TEST(devices)
 {
 	int zero = open("/dev/zero", O_RDWR), full = open("/dev/full", O_RDWR), ends[2];
 	int random = open("/dev/urandom", O_RDWR), file = make_file(0);
@@ -326,7 +325,7 @@ static void test_devices(void)
 }
 
 /* O_NONBLOCK of one pipe is for both files of a call. */
-static void test_nonblock(void)
+TEST(nonblock)
 {
 	int ends[2], second[2], pair[2];
 
@@ -351,7 +350,7 @@ static void test_nonblock(void)
 }
 
 /* Offsets and lengths that are not in any file. */
-static void test_ranges(void)
+TEST(ranges)
 {
 	int in = make_file(200), out = make_file(0), ends[2];
 	loff_t at = -1, end = LLONG_MAX;
@@ -375,7 +374,7 @@ static void test_ranges(void)
 	close(out);
 }
 
-static void test_copy_file_range(void)
+TEST(copy_file_range)
 {
 	int in = make_file(200), out = make_file(0);
 	struct {
@@ -410,7 +409,7 @@ static void test_copy_file_range(void)
 }
 
 /* A splice waits for room. A reader of its pipe gets the bytes after the splice was interrupted. */
-static void test_claims(void)
+TEST(claims)
 {
 	int ends[2], pair[2];
 	pid_t splicer, reader;
@@ -448,7 +447,7 @@ static void test_claims(void)
 }
 
 /* From and to user memory. O_NONBLOCK does not count. */
-static void test_vmsplice(void)
+TEST(vmsplice)
 {
 	struct iovec two[] = { { block, 100 }, { block + 200, 50 } }, none = { block, 0 };
 	struct iovec large = { block, sizeof(block) }, bad[] = { { other, 100 }, { (void *)8, 9 } };
@@ -525,7 +524,7 @@ static void take_all(int fd, int *through)
 }
 
 /* Each byte is moved once, whoever else reads, tees and is interrupted. */
-static void test_races(void)
+TEST(races)
 {
 	int ends[2], copies[2], through[2];
 	pid_t takers[4], copier;
@@ -568,15 +567,9 @@ static void test_races(void)
 	munmap(moved, sizeof(*moved));
 }
 
-static const struct test tests[] = {
-	TEST(files),   TEST(amounts),  TEST(sockets),	      TEST(messages),
-	TEST(devices), TEST(ranges),   TEST(copy_file_range), TEST(claims),
-	TEST(races),   TEST(nonblock), TEST(vmsplice),	      { 0 },
-};
-
 int main(int argc, char **argv)
 {
 	for (size_t i = 0; i < sizeof(block); i++)
 		block[i] = i * 7 + i / 256;
-	return run_tests("splices", tests, argc, argv);
+	return run_tests("splices", argc, argv);
 }

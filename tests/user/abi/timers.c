@@ -64,7 +64,7 @@ static int is_ready(int fd)
 	return poll(&one, 1, 0) == 1 && one.revents == POLLIN;
 }
 
-static void test_once(void)
+TEST(once)
 {
 	int clocks[] = { CLOCK_MONOTONIC, CLOCK_REALTIME, CLOCK_BOOTTIME };
 
@@ -84,7 +84,7 @@ static void test_once(void)
 	}
 }
 
-static void test_intervals(void)
+TEST(intervals)
 {
 	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	long start = clock_ns(CLOCK_MONOTONIC), nr, before, after;
@@ -112,7 +112,7 @@ static void test_intervals(void)
 	CHECK(!close(fd));
 }
 
-static void test_settings(void)
+TEST(settings)
 {
 	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
 	struct itimerspec new = spec(1000 * NS, 7 * NS), old;
@@ -159,7 +159,7 @@ static void *set_later(void *arg)
 	return NULL;
 }
 
-static void test_waits(void)
+TEST(waits)
 {
 	int fd = timerfd_create(CLOCK_MONOTONIC, 0), epfd = epoll_create1(0);
 	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
@@ -225,7 +225,7 @@ static void block(int how, int sig)
 	CHECK(!pthread_sigmask(how, &set, NULL));
 }
 
-static void test_signals(void)
+TEST(signals)
 {
 	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
 	struct itimerspec now;
@@ -269,7 +269,7 @@ static void test_signals(void)
 }
 
 /* One pending signal stands for all expiries until it is taken. */
-static void test_overruns(void)
+TEST(overruns)
 {
 	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
 	int id = make_timer(SIGEV_SIGNAL, SIGUSR1, 0), taken;
@@ -328,7 +328,7 @@ static void *be_signalled(void *arg)
 	return NULL;
 }
 
-static void test_threads(void)
+TEST(threads)
 {
 	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
 	struct event event = { .signo = SIGUSR2, .notify = 4, .tid = 1 };
@@ -352,7 +352,7 @@ static void test_threads(void)
  * Neither a child nor a program after execve has the timers. The signal of a timer can end its
  * process.
  */
-static void test_processes(void)
+TEST(processes)
 {
 	struct itimerspec now;
 	int id = make_timer(SIGEV_SIGNAL, SIGTERM, 0);
@@ -466,7 +466,7 @@ static void use_time_in_thread(int timer)
 }
 
 /* Clocks of CPU time stand still while their thread or process does not run. */
-static void test_cpu_clocks(void)
+TEST(cpu_clocks)
 {
 	static const int clocks[] = { CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID };
 	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
@@ -532,7 +532,7 @@ static void test_cpu_clocks(void)
 	}
 }
 
-static void test_bad_timers(void)
+TEST(bad_timers)
 {
 	struct event event = { .signo = 65 };
 	struct itimerspec new = spec(1, 1);
@@ -559,7 +559,7 @@ static void test_bad_timers(void)
 #define NR_MANY 2000
 
 /* Thousands of timers. RLIMIT_SIGPENDING bounds their number. */
-static void test_many(void)
+TEST(many)
 {
 	static int ids[NR_MANY];
 	struct rlimit limit = { NR_MANY, NR_MANY };
@@ -592,13 +592,7 @@ static void test_many(void)
 	child_exit(0);
 }
 
-static const struct test tests[] = {
-	TEST(once),	  TEST(intervals),  TEST(settings), TEST(waits),
-	TEST(signals),	  TEST(overruns),   TEST(threads),  TEST(processes),
-	TEST(cpu_clocks), TEST(bad_timers), TEST(many),	    { 0 },
-};
-
 int main(int argc, char **argv)
 {
-	return run_tests("timers", tests, argc, argv);
+	return run_tests("timers", argc, argv);
 }

@@ -53,7 +53,7 @@ static ino_t inode_of(const char *name)
 	return lstat(name, &st) ? 0 : st.st_ino;
 }
 
-static void test_directories(void)
+TEST(directories)
 {
 	CHECK(!mkdir("a", 0755) && nr_links("a") == 2 && !mkdir("a/b", 0755) && nr_links("a") == 3);
 	CHECK(!mkdir("a/b/c/", 0755) && nr_links("a/b") == 3);
@@ -76,7 +76,7 @@ static void test_directories(void)
 	CHECK(!rmdir("a/") && is_gone("a"));
 }
 
-static void test_rename_files(void)
+TEST(rename_files)
 {
 	ino_t ino;
 
@@ -101,7 +101,7 @@ static void test_rename_files(void)
 	CHECK(!unlink("d/m") && !rmdir("d") && !unlink("g"));
 }
 
-static void test_rename_directories(void)
+TEST(rename_directories)
 {
 	CHECK(!mkdir("a", 0755) && !mkdir("a/sub", 0755) && !mkdir("b", 0755));
 	make_file("a/sub/f", "deep");
@@ -134,7 +134,7 @@ static int exchange(const char *a, const char *b)
 }
 
 /* Two names swap what they stand for: files, a file and a directory, directories with content. */
-static void test_exchange(void)
+TEST(exchange)
 {
 	ino_t f, g, d;
 
@@ -165,7 +165,7 @@ static void test_exchange(void)
 	CHECK(!rmdir("e/sub") && !rmdir("e") && !rmdir("d"));
 }
 
-static void test_symlinks(void)
+TEST(symlinks)
 {
 	char text[PATH_MAX], name[32];
 	struct stat st;
@@ -219,7 +219,7 @@ static void test_symlinks(void)
 }
 
 /* A file lives as long as it has a name or is open. */
-static void test_unlink(void)
+TEST(unlink)
 {
 	struct stat st;
 	char text[16] = "";
@@ -257,7 +257,7 @@ static int cwd_is(const char *format)
 	return getcwd(now, sizeof(now)) && !strcmp(now, expected);
 }
 
-static void test_where(void)
+TEST(where)
 {
 	char text[PATH_MAX];
 	int dir;
@@ -299,7 +299,7 @@ static int has_entry(const char *path, const char *name, int type)
 	return nr;
 }
 
-static void test_listing(void)
+TEST(listing)
 {
 	char name[32], seen[300] = "", buf[512] __attribute__((aligned(8)));
 	struct dirent *entry;
@@ -359,7 +359,7 @@ static void test_listing(void)
 	CHECK(!unlink("d/link") && !rmdir("d/sub") && !rmdir("d"));
 }
 
-static void test_at(void)
+TEST(at)
 {
 	char text[16], path[PATH_MAX];
 	struct stat st;
@@ -395,7 +395,7 @@ static void test_at(void)
 	CHECK(!rmdir("d"));
 }
 
-static void test_names(void)
+TEST(names)
 {
 	char name[PATH_MAX + 8], path[PATH_MAX + 8];
 	struct stat st;
@@ -429,20 +429,6 @@ static void test_names(void)
 	CHECK(!unlink("f"));
 }
 
-static const struct test tests[] = {
-	TEST(directories),
-	TEST(rename_files),
-	TEST(rename_directories),
-	TEST(exchange),
-	TEST(symlinks),
-	TEST(unlink),
-	TEST(where),
-	TEST(listing),
-	TEST(at),
-	TEST(names),
-	{ 0 },
-};
-
 int main(int argc, char **argv)
 {
 	int status;
@@ -453,7 +439,7 @@ int main(int argc, char **argv)
 		printf("FAIL: tree: no %s, errno %d\n", base, errno);
 		return 1;
 	}
-	status = run_tests("tree", tests, argc, argv);
+	status = run_tests("tree", argc, argv);
 	if (chdir("/") || rmdir(base)) {
 		printf("FAIL: tree: something is left in %s\n", base);
 		return 1;

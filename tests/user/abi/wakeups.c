@@ -187,7 +187,7 @@ static void check_waiters(void (*make)(void), int (*wait)(void), void (*event)(v
 }
 
 #define WAITERS(name, make, wait, event, sign)          \
-	static void test_##name(void)                   \
+	TEST(name)                                      \
 	{                                               \
 		check_waiters(make, wait, event, sign); \
 	}
@@ -208,7 +208,7 @@ WAITERS(flock, make_flock, lock_file, unlock_file, ONE_FOR_ALL)
 WAITERS(record_lock, make_record, lock_record, unlock_record, ONE_FOR_ALL)
 
 /* An epoll that waits for the end of a pipe only does not take the wake-up of a reader. */
-static void test_exclusive_watch(void)
+TEST(exclusive_watch)
 {
 	struct epoll_event event = { .events = EPOLLEXCLUSIVE | EPOLLHUP };
 	pid_t watcher, reader, ended = 0;
@@ -238,17 +238,7 @@ static void test_exclusive_watch(void)
 	close(fds[0]);
 }
 
-static const struct test tests[] = {
-	TEST(exclusive_watch), TEST(pipe_read),
-	TEST(stream_receive),  TEST(datagram_receive),
-	TEST(eventfd_read),    TEST(timerfd_read),
-	TEST(pipe_write),      TEST(pipe_write_much),
-	TEST(datagram_send),   TEST(accept),
-	TEST(connect),	       TEST(flock),
-	TEST(record_lock),     { 0 },
-};
-
 int main(int argc, char **argv)
 {
-	return run_tests("wakeups", tests, argc, argv);
+	return run_tests("wakeups", argc, argv);
 }

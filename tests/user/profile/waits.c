@@ -22,7 +22,7 @@ static pid_t exiting(int code)
 }
 
 /* Every kind of wait status. The children are waited for in another order than they end. */
-static void test_status(void)
+TEST(status)
 {
 	static const int codes[] = { 0, 1, 127, 255, 256, 256 + 7, -1 };
 	static const int signals[] = { SIGKILL, SIGTERM, SIGHUP, SIGUSR1, SIGALRM, 32 + 8 };
@@ -48,7 +48,7 @@ static void test_status(void)
 	CHECK(wait(&status) == pid && status == EXITED(4));
 }
 
-static void test_nohang(void)
+TEST(nohang)
 {
 	pid_t pid = fork_sleeper();
 	int status = 12345;
@@ -64,7 +64,7 @@ static void test_nohang(void)
 	CHECK(waitpid(pid, &status, WNOHANG) == -1 && errno == ECHILD);
 }
 
-static void test_errors(void)
+TEST(errors)
 {
 	siginfo_t info;
 	pid_t pid;
@@ -98,7 +98,7 @@ static int info_is(const siginfo_t *info, pid_t pid, int code, int status)
 	       info->si_uid == getuid() && info->si_code == code && info->si_status == status;
 }
 
-static void test_waitid(void)
+TEST(waitid)
 {
 	pid_t pid = exiting(300 & 255), other;
 	siginfo_t info;
@@ -130,7 +130,7 @@ static void test_waitid(void)
 }
 
 /* A stop is reported once, and only to a wait that asks for stops. */
-static void test_stops(void)
+TEST(stops)
 {
 	static const int signals[] = { SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU };
 	int status;
@@ -165,7 +165,7 @@ static void test_stops(void)
 }
 
 /* If several children have ended or stopped, wait() returns the one that was created first. */
-static void test_first_made(void)
+TEST(first_made)
 {
 	pid_t pids[4];
 	siginfo_t info;
@@ -192,7 +192,7 @@ static void test_first_made(void)
 #define NR_ENDED 32
 
 /* The same in whichever order they end, and with waits in between. */
-static void test_many_ended(void)
+TEST(many_ended)
 {
 	pid_t pids[NR_ENDED], *first;
 	siginfo_t info;
@@ -220,7 +220,7 @@ static void test_many_ended(void)
 }
 
 /* A stopped process does not run, and later continues where it was. */
-static void test_stopped_is_still(void)
+TEST(stopped_is_still)
 {
 	volatile int *count =
 		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -269,7 +269,7 @@ static void *make_threads(void *arg)
 /*
  * Threads that start while the process stops must stop, too, or the stop would never be complete.
  */
-static void test_stopped_threads(void)
+TEST(stopped_threads)
 {
 	volatile int *nr_made =
 		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -298,7 +298,7 @@ static void test_stopped_threads(void)
 	munmap((void *)nr_made, 4096);
 }
 
-static void test_groups(void)
+TEST(groups)
 {
 	pid_t mine = exiting(1), first = fork_sleeper(), second = fork_sleeper();
 	siginfo_t info;
@@ -318,7 +318,7 @@ static void test_groups(void)
 }
 
 /* A zombie is visible and belongs to its group, until it has been waited for. */
-static void test_zombie(void)
+TEST(zombie)
 {
 	pid_t pid = exiting(5);
 	siginfo_t info;
@@ -331,7 +331,7 @@ static void test_zombie(void)
 }
 
 /* A child of a process that ends gets another parent, but not its grandparent. */
-static void test_orphan(void)
+TEST(orphan)
 {
 	int fd = open(check_file_name(), O_CREAT | O_RDWR | O_TRUNC, 0600);
 	pid_t pid, parent = 0;
@@ -362,7 +362,7 @@ static long used_us(const struct rusage *usage)
 	       usage->ru_utime.tv_usec + usage->ru_stime.tv_usec;
 }
 
-static void test_rusage(void)
+TEST(rusage)
 {
 	struct rusage usage, before, after;
 	siginfo_t info;
@@ -391,7 +391,7 @@ static void test_rusage(void)
 }
 
 /* If SIGCHLD is ignored or SA_NOCLDWAIT is set, children do not become zombies. */
-static void test_nobody_waits(void)
+TEST(nobody_waits)
 {
 	struct sigaction action = { .sa_handler = SIG_IGN }, old;
 	pid_t pid;
@@ -423,7 +423,7 @@ static void *wait_for(void *arg)
 }
 
 /* Any thread can wait for a child of another; each gets the one it asked for. */
-static void test_threads(void)
+TEST(threads)
 {
 	pthread_t threads[16];
 	pid_t pids[16];
@@ -452,7 +452,7 @@ static void *end_when_told(void *ends)
  * A process whose first thread is gone lives on; a waiting parent returns when the last thread
  * ends.
  */
-static void test_first_thread_ends(void)
+TEST(first_thread_ends)
 {
 	int ends[2], status;
 	pid_t pid;
@@ -471,27 +471,7 @@ static void test_first_thread_ends(void)
 	CHECK(!close(ends[0]) && !close(ends[1]) && child_status(pid) == EXITED(5));
 }
 
-static const struct test tests[] = {
-	TEST(status),
-	TEST(nohang),
-	TEST(errors),
-	TEST(waitid),
-	TEST(stops),
-	TEST(first_made),
-	TEST(many_ended),
-	TEST(stopped_is_still),
-	TEST(stopped_threads),
-	TEST(groups),
-	TEST(zombie),
-	TEST(orphan),
-	TEST(rusage),
-	TEST(nobody_waits),
-	TEST(threads),
-	TEST(first_thread_ends),
-	{ 0 },
-};
-
 int main(int argc, char **argv)
 {
-	return run_tests("waits", tests, argc, argv);
+	return run_tests("waits", argc, argv);
 }
