@@ -273,3 +273,19 @@ TEST(every_allocation_fails_once)
 		strace_reset();
 	}
 }
+
+/* A process can be found before it begins: it has no calls, and no spare row. */
+TEST(before_a_process_begins)
+{
+	static struct process newborn;
+	size_t nr_zeroed = offsetof(struct profile_process, not_zeroed);
+
+	memset(&newborn.profile, 0, nr_zeroed);
+	memset((char *)&newborn.profile + nr_zeroed, 0xa5, sizeof(newborn.profile) - nr_zeroed);
+	strace_reset();
+	strace_snapshot_family(&newborn.profile, &snap);
+	assert_int_equal(all_calls(), 0);
+	strace_reset_process(&newborn.profile);
+	strace_snapshot_process(&newborn.profile, &snap);
+	assert_int_equal(all_calls() + snap.before.nr_calls + snap.nr_children, 0);
+}
