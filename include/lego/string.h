@@ -10,6 +10,11 @@ void *memcpy(void *dst, const void *src, size_t n);
 void *memmove(void *dst, const void *src, size_t n);
 void *memset(void *dst, int c, size_t n);
 int memcmp(const void *a, const void *b, size_t n);
+#ifndef memcpy /* a test calls them otherwise */
+/* Few bytes of a known number are copied and set without a call. */
+#define memcpy(...) __builtin_memcpy(__VA_ARGS__)
+#define memset(...) __builtin_memset(__VA_ARGS__)
+#endif
 size_t strlen(const char *s);
 size_t strnlen(const char *s, size_t max);
 int strcmp(const char *a, const char *b);

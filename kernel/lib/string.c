@@ -23,7 +23,7 @@ struct word {
 #define MUCH_BYTES	256
 
 /* Copies forward: memmove() relies on that. */
-void *memcpy(void *to, const void *from, size_t n)
+void *(memcpy)(void *to, const void *from, size_t n)
 {
 	char *dst = to;
 	const char *src = from;
@@ -82,7 +82,7 @@ void *memmove(void *dst, const void *src, size_t n)
 	return dst;
 }
 
-void *memset(void *dst, int c, size_t n)
+void *(memset)(void *dst, int c, size_t n)
 {
 	u64 word = (u8)c * 0x0101010101010101ULL;
 	char *p = dst;

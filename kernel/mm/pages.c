@@ -13,6 +13,7 @@
 #include <lego/errno.h>
 #include <lego/page.h>
 #include <lego/sched.h>
+#include <lego/string.h>
 
 #define RESCHED_INTERVAL 1024 /* pages; sleeping with mm->lock held blocks other threads */
 
@@ -136,10 +137,7 @@ static void keep_peak(struct mm *mm)
 	if (mm->nr_pages != mm->max_pages)
 		return;
 	pages_keep_peak_kernel(mm);
-	/* Not memcpy(), which would take five times as long for these few words. */
-#pragma GCC unroll 8
-	for (enum mm_kind kind = 0; kind < NR_MM_AREA_KINDS; kind++)
-		mm->peak_of_kind[kind] = mm->nr_of_kind[kind];
+	memcpy(mm->peak_of_kind, mm->nr_of_kind, sizeof(mm->nr_of_kind));
 	mm->peak_of_kind[MM_TABLES] = mm->nr_tables;
 }
 

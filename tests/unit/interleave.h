@@ -98,6 +98,8 @@ void il_relax(void); /* in a loop that waits for another thread */
 #define os_add(var, n) ((void)__atomic_fetch_add(&(var), n, __ATOMIC_RELAXED))
 #define os_cpu_relax() il_relax()
 
+#undef memcpy
+#undef memset
 #define memcpy(dst, ...)     il_copy(dst, __VA_ARGS__) /* a literal may have commas */
 #define memset(dst, byte, n) il_fill(dst, byte, n)
 
