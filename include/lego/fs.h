@@ -35,7 +35,7 @@ struct file_ops {
 	ssize_t (*write_page)(struct file *file, struct page *page);
 	struct page *(*take_page)(struct file *file);
 	/*
-	 * read(2) and write(2) directly from user memory, for a file without a position. NULL:
+	 * Read and write the memory of an iterator directly, for a file without a position. NULL:
 	 * ->read and ->write are used.
 	 */
 	ssize_t (*read_user)(struct file *file, struct iov_iter *iter);

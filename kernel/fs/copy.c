@@ -3,7 +3,8 @@
  * Moves bytes from file to file inside the kernel, by the operations of read(2) and write(2), with
  * a buffer of the kernel. sendfile() and copy_file_range() move a page at a time, from a source
  * with a position, so that bytes which could not be written are not lost. splice() reads as much as
- * its pipe has room for. It takes bytes out of a pipe once they have reached the other file.
+ * its pipe has room for. It takes bytes out of a pipe once they have reached the other file. What
+ * goes to a socket goes in one piece, up to what a pipe may have, as it may become a message.
  */
 
 #include "fd.h"
@@ -122,16 +123,42 @@ static bool may_move(const struct position *in, const struct position *out)
 	return file_may_read(in->file) && file_may_write(out->file);
 }
 
+static bool is_socket(const struct file *file)
+{
+	return S_ISSOCK(file->inode->mode);
+}
+
+/* Allocates a buffer for *n bytes, or for a page if memory is scarce or fragmented. */
+static void *get_buffer(size_t *n)
+{
+	void *buf = kmalloc(*n);
+
+	if (!buf && *n > PAGE_SIZE) {
+		*n = PAGE_SIZE;
+		buf = kmalloc(*n);
+	}
+	if (buf)
+		current->call_bytes += *n;
+	return buf;
+}
+
+static void put_buffer(void *buf, size_t n)
+{
+	current->call_bytes -= n;
+	kfree(buf);
+}
+
 static ssize_t copy_files(const struct position *in, const struct position *out, size_t n)
 {
-	void *buf = kmalloc(PAGE_SIZE);
+	size_t bytes = min(n, is_socket(out->file) ? (size_t)PIPE_BYTES : (size_t)PAGE_SIZE);
+	void *buf = get_buffer(&bytes);
 	ssize_t done = 0;
 	size_t total = 0;
 
 	if (!buf)
 		return -ENOMEM;
 	while (total < n && !(total && task_interrupted(current))) {
-		size_t chunk = min(n - total, (size_t)PAGE_SIZE);
+		size_t chunk = min(n - total, bytes);
 		ssize_t got = read_in(in->file, buf, chunk, in->pos + total, false);
 
 		done = got > 0 ? write_out(out->file, buf, got, out->pos + total) : got;
@@ -142,7 +169,7 @@ static ssize_t copy_files(const struct position *in, const struct position *out,
 			break;
 		cond_resched();
 	}
-	kfree(buf);
+	put_buffer(buf, bytes);
 	return total ? (ssize_t)total : done;
 }
 
@@ -187,24 +214,18 @@ static ssize_t read_source(const struct pipe_source *source, void *buf, size_t n
 static ssize_t fill_pipe(struct file *out, const struct pipe_source *source, size_t n,
 			 bool nonblock)
 {
-	ssize_t room = pipe_wait_for_room(out, min(n, (size_t)PAGE_SIZE), nonblock), done;
+	ssize_t room = pipe_reserve(out, n, nonblock), done, put;
+	size_t bytes = room;
 	void *buf;
 
 	if (room < 0)
 		return room;
-	n = min(n, (size_t)room);
-	buf = kmalloc(n);
-	if (!buf) { /* memory may be fragmented */
-		n = min(n, (size_t)PAGE_SIZE);
-		buf = kmalloc(n);
-	}
-	if (!buf)
-		return -ENOMEM;
-	done = read_source(source, buf, n, nonblock);
-	if (done > 0)
-		done = pipe_put(out, buf, done);
-	kfree(buf);
-	return done;
+	buf = get_buffer(&bytes);
+	done = buf ? read_source(source, buf, bytes, nonblock) : -ENOMEM;
+	put = pipe_put(out, buf, max(done, (ssize_t)0), room);
+	if (buf)
+		put_buffer(buf, bytes);
+	return done > 0 ? put : done;
 }
 
 static ssize_t splice_to_pipe(struct position *in, struct position *out, size_t n, bool nonblock)
@@ -297,7 +318,7 @@ static ssize_t splice_from_pipe(struct position *in, struct position *out, size_
 {
 	struct position next = *out;
 
-	return pipe_drain(in->file, n, nonblock, put_into_file, &next);
+	return pipe_drain(in->file, n, nonblock, is_socket(out->file), put_into_file, &next);
 }
 
 static ssize_t move_by_splice(struct position *in, struct position *out, size_t n, bool nonblock)
@@ -359,7 +380,7 @@ static ssize_t move_user(struct file *file, struct iov_iter *iter, bool nonblock
 		return -EBADF;
 	if (file_may_write(file))
 		return fill_pipe(file, &(struct pipe_source){ .iter = iter }, iter->left, nonblock);
-	return pipe_drain(file, iter->left, nonblock, put_into_user, iter);
+	return pipe_drain(file, iter->left, nonblock, false, put_into_user, iter);
 }
 
 /* Copies, where Linux may let the pipe have the user's pages. */

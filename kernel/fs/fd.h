@@ -73,15 +73,19 @@ static inline void file_count_io(bool write, ssize_t done)
  * Accepts some of n bytes. Returns their number or a negative errno.
  */
 typedef ssize_t (*pipe_put_fn)(void *data, const void *bytes, size_t n);
-/* Waits for room for n bytes. Returns the room, at least n, or a negative errno. */
-ssize_t pipe_wait_for_room(struct file *file, size_t n, bool nonblock);
-/* Writes n bytes, at once. Waits for room whatever the flags say, until it is killed. */
-ssize_t pipe_put(struct file *file, const void *buf, size_t n);
+/*
+ * Waits for room for n bytes or a page, and reserves room for at most n: no lock is held, but
+ * nobody else can use it. Returns how much, or a negative errno.
+ */
+ssize_t pipe_reserve(struct file *file, size_t n, bool nonblock);
+/* Writes n bytes, or none, in room that was reserved, and gives back the rest of it. */
+ssize_t pipe_put(struct file *file, const void *buf, size_t n, size_t reserved);
 /*
  * Waits for bytes, shows up to n of them to put(), and takes those that it accepts. put() may wait:
- * no lock is held, but nobody else can read meanwhile.
+ * no lock is held, but nobody else can read meanwhile. whole: in one piece.
  */
-ssize_t pipe_drain(struct file *file, size_t n, bool nonblock, pipe_put_fn put, void *data);
+ssize_t pipe_drain(struct file *file, size_t n, bool nonblock, bool whole, pipe_put_fn put,
+		   void *data);
 /* Moves bytes to another pipe; keeps: copies them. */
 ssize_t pipe_move(struct file *in, struct file *out, size_t n, bool keeps, bool nonblock);
 /* Replaces the flags in mask atomically. */

@@ -2,7 +2,7 @@
 #ifndef FS_IOV_H
 #define FS_IOV_H
 
-/* Buffers of read and write calls, in user memory. */
+/* Buffers of read and write calls, in user memory, or one in the kernel's. */
 
 #include <lego/fs.h>
 

@@ -176,17 +176,36 @@ static ssize_t pipe_read(struct file *file, void *buf, size_t n, u64 pos)
 	return ret;
 }
 
+static __always_inline ssize_t write_now(struct pipe *pipe, const void *buf, size_t n,
+					 struct page *whole)
+{
+	if (!pipe->nr_readers)
+		return -EPIPE;
+	if (pipe_room(pipe) < n)
+		return -EAGAIN;
+	return put_in(pipe, buf, n, whole) ? (ssize_t)n : -ENOMEM;
+}
+
 ssize_t pipe_try_write(struct pipe *pipe, const void *buf, size_t n, struct page *whole)
 {
-	ssize_t ret = n;
+	ssize_t ret;
 
 	mutex_lock(&pipe->lock);
-	if (!pipe->nr_readers)
-		ret = -EPIPE;
-	else if (pipe_room(pipe) < n)
-		ret = -EAGAIN;
-	else if (!put_in(pipe, buf, n, whole))
-		ret = -ENOMEM;
+	ret = write_now(pipe, buf, n, whole);
+	mutex_unlock(&pipe->lock);
+	return ret;
+}
+
+ssize_t pipe_write_reserved(struct pipe *pipe, const void *buf, size_t n, size_t reserved)
+{
+	ssize_t ret;
+
+	mutex_lock(&pipe->lock);
+	DEBUG_ASSERT(n <= reserved && reserved <= pipe->reserved);
+	WRITE_ONCE(pipe->reserved, pipe->reserved - reserved);
+	ret = n ? write_now(pipe, buf, n, NULL) : 0;
+	if (ret == -ENOMEM)
+		WRITE_ONCE(pipe->reserved, pipe->reserved + reserved);
 	mutex_unlock(&pipe->lock);
 	return ret;
 }

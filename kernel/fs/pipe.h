@@ -17,6 +17,7 @@ struct pipe {
 	u64 head, tail;			   /* bytes read and written so far */
 	struct page *pages[PIPE_NR_PAGES]; /* of byte i: i / PAGE_SIZE % PIPE_NR_PAGES */
 	bool claimed;			   /* by pipe_drain(): nobody else may read */
+	size_t reserved;		   /* by pipe_reserve(): room that nobody else may use */
 	unsigned int nr_readers, nr_writers;
 	unsigned int nr_readers_ever, nr_writers_ever; /* for open() of a FIFO */
 	struct wait_queue read_wait;		       /* bytes came, or the last writer went */
@@ -61,13 +62,17 @@ static inline bool pipe_is_at_end(const struct pipe *pipe)
 /* Returns how many more there may be; any context. */
 static inline size_t pipe_room(const struct pipe *pipe)
 {
-	return PIPE_BYTES - pipe_used(pipe);
+	size_t taken = pipe_used(pipe) + READ_ONCE(pipe->reserved);
+
+	return PIPE_BYTES - min(taken, (size_t)PIPE_BYTES);
 }
 
 /* Takes n bytes out, which there are, and copies them to buf unless it is NULL. Locked. */
 void pipe_take_out(struct pipe *pipe, void *buf, size_t n);
 /* Writes n bytes. Returns n, or a negative errno: -EAGAIN if there is no room. */
 ssize_t pipe_try_write(struct pipe *pipe, const void *buf, size_t n, struct page *whole);
+/* The same, also for 0 bytes, in room that was reserved, which it gives back except for -ENOMEM. */
+ssize_t pipe_write_reserved(struct pipe *pipe, const void *buf, size_t n, size_t reserved);
 /* Called when bytes have come, after an unlock of the mutex: pairs with prepare_wait(). */
 void pipe_wake_readers(struct pipe *pipe);
 

@@ -14,8 +14,10 @@
 #include "run.h"
 
 #define CAPACITY 65536
+#define LONG	 10000 /* bytes: more than a page */
 
-static char block[4 * CAPACITY], other[4 * CAPACITY];
+/* Aligned, as Linux needs a place in the pipe for each page of vmsplice(). */
+static char block[4 * CAPACITY] __attribute__((aligned(4096))), other[4 * CAPACITY];
 
 static void make_pipe(int *ends, int flags)
 {
@@ -82,8 +84,6 @@ static void count_signal(int sig)
 		CHECK((call) == -1 && errno == EINTR);                                       \
 		ualarm(0, 0);                                                                \
 	} while (0)
-
-#define FAILS(call, error) CHECK((call) == -1 && errno == (error))
 
 /* The call fails, and sends a SIGPIPE. */
 #define BREAKS(call)                                   \
@@ -565,6 +565,56 @@ TEST(races)
 	CHECK(child_status(copier) == EXITED(0));
 	CHECK(moved->nr == TOTAL && moved->sum == sum);
 	munmap(moved, sizeof(*moved));
+}
+
+/* What goes to a socket of messages at once is one message, also if it is longer than a page. */
+TEST(long_messages)
+{
+	static const int types[] = { SOCK_DGRAM, SOCK_SEQPACKET };
+	int in = make_file(LONG), pipes[2], ends[2];
+
+	make_pipe(pipes, 0);
+	for (int i = 0; i < 2; i++) {
+		make_sockets(ends, types[i]);
+		CHECK(pwrite(in, block, LONG, 0) == LONG);
+		CHECK(write(pipes[1], block, LONG) == LONG);
+		CHECK(splice(pipes[0], NULL, ends[0], NULL, LONG, 0) == LONG);
+		CHECK(recv(ends[1], other, sizeof(other), 0) == LONG);
+		CHECK(!memcmp(other, block, LONG));
+		CHECK(sendfile(ends[0], in, &(off_t){ 0 }, LONG) == LONG);
+		CHECK(recv(ends[1], other, sizeof(other), 0) == LONG);
+		CHECK(!memcmp(other, block, LONG));
+		close_both(ends);
+	}
+	close_both(pipes);
+	close(in);
+}
+
+/* A splice that may not wait does not, though another writer takes the room while it reads. */
+TEST(second_writer)
+{
+	int in = make_file(CAPACITY), ends[2];
+	pid_t writer;
+
+	make_pipe(ends, O_NONBLOCK);
+	writer = fork();
+	if (!writer) {
+		signal(SIGPIPE, SIG_DFL);
+		close(ends[0]);
+		for (;;)
+			write(ends[1], "x", 1);
+	}
+	for (int i = 0; i < 2000; i++) {
+		ssize_t n = splice(in, &(loff_t){ 0 }, ends[1], NULL, CAPACITY, SPLICE_F_NONBLOCK);
+
+		if (!CHECK(n > 0 || (n == -1 && errno == EAGAIN)))
+			break;
+		while (read(ends[0], other, sizeof(other)) > 0)
+			continue;
+	}
+	close_both(ends);
+	CHECK(child_status(writer) == SIGPIPE);
+	close(in);
 }
 
 int main(int argc, char **argv)
