@@ -210,7 +210,9 @@ void pages_unmap_areas(struct mm *mm, const struct vma_removed *removed);
  * For MADV_DONTNEED. pages_take() unmaps the first pages of an area in [*addr, end), and moves
  * *addr behind them, to end if there are no more. mm->lock is held for reading; page faults may map
  * other pages at once. The caller drops the lock, so that no writer waits for the TLB flush, and
- * calls pages_free_taken(). A writer that changes pages in the same place flushes them, too.
+ * calls pages_free_taken(). A call that unmaps, protects, moves or copies pages in the same place
+ * flushes that place, too. Another discard may find no page there: it calls
+ * pages_flush_unflushed(), without mm->lock.
  */
 #define MAX_PAGES_TAKEN 128
 struct pages_taken {
@@ -221,6 +223,7 @@ struct pages_taken {
 void pages_take(struct mm *mm, const struct vma *vma, u64 *addr, u64 end,
 		struct pages_taken *taken);
 void pages_free_taken(struct mm *mm, const struct pages_taken *taken);
+void pages_flush_unflushed(struct mm *mm, u64 start, u64 end);
 
 /* Returns the number of mapped pages if it is at its maximum, or 0. */
 static inline u64 pages_at_peak(const struct mm *mm)

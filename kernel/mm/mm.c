@@ -128,7 +128,7 @@ static int copy_locked(struct mm *to, struct mm *from)
 			break;
 		error = pages_copy(to, from, vma, &changed);
 	}
-	if (changed)
+	if (changed || atomic_read(&from->nr_unflushed))
 		flush_tlb_mm_range(from, 0, TASK_SIZE);
 	to->brk_start = from->brk_start;
 	to->brk = from->brk;

@@ -141,6 +141,7 @@ static long mm_discard(struct mm *mm, u64 start, u64 end, bool anonymous_only)
 {
 	struct pages_taken taken;
 	long error = rw_mutex_lock_read_killable(&mm->lock);
+	u64 first = start;
 	long result = 0;
 
 	if (!error && !vma_range_mapped(mm, start, end))
@@ -150,12 +151,14 @@ static long mm_discard(struct mm *mm, u64 start, u64 end, bool anonymous_only)
 		rw_mutex_unlock_read(&mm->lock);
 		pages_free_taken(mm, &taken);
 		if (start >= end)
-			return result;
+			goto out;
 		error = rw_mutex_lock_read_killable(&mm->lock);
 	}
 	if (error)
 		return error;
 	rw_mutex_unlock_read(&mm->lock);
+out:
+	pages_flush_unflushed(mm, first, end);
 	return result;
 }
 

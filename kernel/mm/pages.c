@@ -2,7 +2,8 @@
 /*
  * Changes all pages of a range. Dropping pages takes two passes: first the entries lose their
  * access, and all TLBs are flushed; then the entries are cleared and the pages freed. So any number
- * of pages costs one flush and needs no memory.
+ * of pages costs one flush and needs no memory. MADV_DONTNEED clears the entries of at most 128
+ * pages at a time instead, and frees the pages after a flush without mm->lock.
  */
 
 #include "internal.h"
@@ -280,6 +281,17 @@ void pages_free_taken(struct mm *mm, const struct pages_taken *taken)
 	for (unsigned int i = 0; i < taken->nr; i++)
 		page_put(taken->pages[i]);
 	cond_resched();
+}
+
+void pages_flush_unflushed(struct mm *mm, u64 start, u64 end)
+{
+	struct flush_range range = { 0, 0 };
+
+	/* The other call clears entries, and notes that, while it holds the lock. */
+	spin_lock(&mm->pt_lock);
+	spin_unlock(&mm->pt_lock);
+	flush_range_add_unflushed(mm, &range, start, end);
+	flush_range_done(mm, &range);
 }
 
 void pages_protect(struct mm *mm, u64 start, u64 end, u32 prot)

@@ -616,3 +616,33 @@ SELFTEST(mm, take_pages)
 	EXPECT_EQ(mm->nr_pages, 0);
 	leave_mm(mm);
 }
+
+#define MADV_DONTNEED 4
+long sys_madvise(const struct pt_regs *regs);
+
+static long discard(u64 addr)
+{
+	const struct pt_regs regs = { .rdi = addr, .rsi = PAGE_SIZE, .rdx = MADV_DONTNEED };
+
+	return sys_madvise(&regs);
+}
+
+/* A discard returns after a flush of what another one has unmapped, but not flushed yet. */
+SELFTEST(mm, second_discard)
+{
+	static struct pages_taken taken;
+	struct mm *mm = mm_alloc();
+	u64 generation;
+
+	ASSERT(mm);
+	EXPECT_EQ(map_fixed(mm, USER_BASE, 2 * PAGE_SIZE), 0);
+	set_mm(mm);
+	take_page(mm, USER_BASE, &taken);
+	generation = mm->tlb_generation;
+	EXPECT(!flushes(mm, discard(USER_BASE + PAGE_SIZE), &generation));
+	EXPECT(flushes(mm, discard(USER_BASE), &generation));
+	pages_free_taken(mm, &taken);
+	generation = mm->tlb_generation;
+	EXPECT(!flushes(mm, discard(USER_BASE), &generation));
+	leave_mm(mm);
+}
