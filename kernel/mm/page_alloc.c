@@ -215,19 +215,18 @@ struct page *(page_alloc)(unsigned int order, unsigned int flags PROFILE_MEMORY_
 	unsigned long irq_flags;
 	struct page_cache *cache;
 	struct page *page;
-	bool is_slow = order;
+	bool is_slow;
 
 	ASSERT_NOT_NMI();
 	if (fail_alloc())
 		return NULL;
-	profile_asks(page_alloc, is_slow);
-	if (unlikely(is_slow))
-		return page_alloc_slow(order, flags PROFILE_MEMORY_SITE_ARG);
 	irq_flags = local_irq_save();
 	cache = this_cpu_ptr(&page_cache);
-	if (unlikely(!cache->nr)) {
+	is_slow = order || !cache->nr;
+	profile_asks(page_alloc, is_slow);
+	if (unlikely(is_slow)) {
 		local_irq_restore(irq_flags);
-		return page_alloc_slow(0, flags PROFILE_MEMORY_SITE_ARG);
+		return page_alloc_slow(order, flags PROFILE_MEMORY_SITE_ARG);
 	}
 	page = cache->pages[--cache->nr];
 	profile_memory_alloc_page_alone(page);

@@ -25,8 +25,10 @@
 
 DEFINE_PROFILE_POINT(kmalloc_slow)
 
-#define MIN_SIZE	16
-#define MAX_SIZE	6144
+#define MIN_SIZE  16
+#define LAST_SIZE 6144
+/* Freed objects of the debug kernel wait in a queue, where large ones would keep much memory. */
+#define MAX_SIZE	(IS_ENABLED(CONFIG_DEBUG_SLAB) ? 4096 : LAST_SIZE)
 #define BATCH_BYTES	16384 /* moved at a time; the next two limit the number of objects */
 #define MIN_BATCH	4
 #define MAX_BATCH	32
@@ -58,7 +60,7 @@ static struct slab_cache caches[NR_CLASSES];
 BUILD_BUG_ON(NR_CLASSES != PROFILE_MEMORY_CLASSES);
 BUILD_BUG_ON(MAX_PAGE_ORDER + 1 != PROFILE_MEMORY_ORDERS);
 #endif
-static u8 class_of_chunk[MAX_SIZE / MIN_SIZE + 1]; /* by size in units of MIN_SIZE, rounded up */
+static u8 class_of_chunk[LAST_SIZE / MIN_SIZE + 1]; /* by size in units of MIN_SIZE, rounded up */
 static DEFINE_PER_CPU(struct slab_cpu[NR_CLASSES], slab_cpu);
 static DEFINE_PER_CPU(s64, large_live_bytes); /* as nr_live */
 

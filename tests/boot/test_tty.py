@@ -85,8 +85,8 @@ def terminal(request, boot):
         close()
 
 
-def answers(text):
-    return re.findall(r"^(?:.*[^\w\n])?(read -?\d+:.*)$", text, re.MULTILINE)
+def answers(text, word="read"):
+    return re.findall(rf"^(?:.*[^\w\n])?({word} -?\d+:.*)$", text, re.MULTILINE)
 
 
 def test_line_editing(terminal):

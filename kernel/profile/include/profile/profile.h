@@ -114,7 +114,8 @@ struct profile_process {
 
 /*
  * Sets a variable to true if an allocation or a free, `place`, has to take a slow path, which has
- * the hooks: kmalloc or page_alloc. Any context but NMI.
+ * the hooks: kmalloc or page_alloc. Any context but NMI; interrupts are off from here to the count
+ * of the usual case.
  */
 #if defined(CONFIG_PROFILE_TRACE) || defined(CONFIG_PROFILE_MEMORY_CHAINS)
 extern os_key_t profile_kmalloc_key, profile_page_alloc_key;
