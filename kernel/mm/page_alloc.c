@@ -220,13 +220,15 @@ struct page *(page_alloc)(unsigned int order, unsigned int flags PROFILE_MEMORY_
 	ASSERT_NOT_NMI();
 	if (fail_alloc())
 		return NULL;
+	if (unlikely(order))
+		return page_alloc_slow(order, flags PROFILE_MEMORY_SITE_ARG);
 	irq_flags = local_irq_save();
 	cache = this_cpu_ptr(&page_cache);
-	is_slow = order || !cache->nr;
+	is_slow = !cache->nr;
 	profile_asks(page_alloc, is_slow);
 	if (unlikely(is_slow)) {
 		local_irq_restore(irq_flags);
-		return page_alloc_slow(order, flags PROFILE_MEMORY_SITE_ARG);
+		return page_alloc_slow(0, flags PROFILE_MEMORY_SITE_ARG);
 	}
 	page = cache->pages[--cache->nr];
 	profile_memory_alloc_page_alone(page);
