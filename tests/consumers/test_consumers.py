@@ -45,8 +45,8 @@ def test_perf_script(write, perf):
 
 
 def test_perf_annotate(write, perf):
-    text = perf("annotate", "-i", write("perf-data"), "memcpy", "--stdio")
-    assert "kernel/lib/string.c" in text
+    text = perf("annotate", "-i", write("perf-data"), "inode_write", "--stdio")
+    assert "kernel/fs/data.c" in text
 
 
 def test_perf_waits(write, perf, lego):
@@ -72,8 +72,8 @@ def test_pprof(write, nr_stored):
 
 
 def test_pprof_lists_source(write):
-    text = pprof(write("pprof"), "-list", "memcpy")
-    assert re.search(r" memcpy in (kernel/lib/string\.c|arch/x86/include/asm/words\.h)", text)
+    text = pprof(write("pprof"), "-list", "inode_write")
+    assert re.search(r" inode_write in kernel/fs/data\.c", text)
     assert re.search(r"[\d.]+[um]s +[\d.]+[um]s +\d+:", text)
 
 
@@ -197,7 +197,7 @@ def test_hotspot(lego, tmp_path):
     assert f"samples: {nr_rows}\n" in run(*command, "--print-stats")
     run(*command, "--output", parsed)
     found = parsed.read_bytes()
-    for name in b"memcpy", b"kthread_main", b"worker_run", b"kernel/lib/string.c":
+    for name in b"inode_write", b"kthread_main", b"worker_run", b"kernel/fs/data.c":
         assert name in found
     assert not re.search(rb"__entry_text_end|_RNvX|__x64_sys", found)
 
@@ -231,16 +231,16 @@ def test_names_without_files(moved, tmp_path):
     rows = re.findall(r"^ +(\d+) +\[[.k]\] (\S+) *$", done.stdout, re.MULTILINE)
     by_perf = {name: int(period) // PERIOD_NS for period, name in rows}
     # perf rounds nothing here; functions without a name have only an address there.
-    for name in "worker_run", "memcpy", "main":
+    for name in "worker_run", "inode_write", "main":
         assert by_perf[name] == counts[name], name
     assert not re.search("kallsyms|kptr", done.stdout + done.stderr), done.stderr
     run(PERFPARSER, "--input", data, "--output", parsed)
-    for name in b"memcpy", b"kthread_main", b"worker_run":
+    for name in b"inode_write", b"kthread_main", b"worker_run":
         assert name in parsed.read_bytes()
     assert not re.search(rb"__entry_text_end|_RNvX|__x64_sys", parsed.read_bytes())
     legoprof("pprof", moved, "-o", profile)
     text = run("go", "tool", "pprof", "-sample_index=samples", "-top", "-nodecount=1000", profile)
-    for name in "worker_run", "memcpy":
+    for name in "worker_run", "inode_write":
         assert re.search(rf"^ +{counts[name]} .* {name}$", text, re.MULTILINE), name
 
 
@@ -251,11 +251,11 @@ def test_kernel_found_without_a_cache(lego, tmp_path):
     legoprof("perf-data", lego, "-o", data, "--kernel", kernel)
     perf = "perf", "--buildid-dir", tmp_path / "ids"
     report = *perf, "report", "-i", data, "--stdio", "--no-children", "-g", "none"
-    assert " [k] memcpy" in run(*report)
+    assert " [k] inode_write" in run(*report)
     run(*perf, "buildid-cache", "-a", kernel)
     kernel.unlink()  # of which the cache has a hard link
     kernel.write_bytes(PROGRAM.read_bytes())
-    assert " [k] memcpy" in run(*report)
+    assert " [k] inode_write" in run(*report)
 
 
 def test_perf_data_convert(write, perf, lego, tmp_path):
@@ -331,5 +331,5 @@ def test_firefox_profiler(write, perf, lego, npm, nr_stored, tmp_path):
     finally:
         subprocess.run([*map(str, cli), "stop", "--all"], capture_output=True, timeout=60)
     assert sum(found.values()) == nr_stored
-    for name in "memcpy", "memset", "worker_run":
+    for name in "inode_write", "page_alloc", "worker_run":
         assert found[name] == self_samples(lego)[name]

@@ -454,7 +454,7 @@ def test_instructions(browser, runs):
     lego, _ = runs("demo")
     page = make_page(browser, lego).open()
     samples = {row["function"]: row["samples"] for row in report(lego, "--by", "function")}
-    for name in "worker_run", "memcpy":
+    for name in "worker_run", "inode_write":
         script = "[...document.querySelectorAll('#functions .link')].find("
         page.run(script + "(link) => link.textContent === arguments[0]).click()", name)
         rows = page.run(
@@ -463,7 +463,7 @@ def test_instructions(browser, runs):
         )
         assert sum(int(row[0] or 0) for row in rows) == samples[name]
         assert all(re.match(r"\+0x[0-9a-f]+$", row[3]) for row in rows if row[0])
-    assert any(re.match(r"string\.c:\d+  \S", row[5]) for row in rows)
+    assert any(re.match(r"data\.c:\d+  \S", row[5]) for row in rows)
 
 
 def test_hostile_names(browser, lego, tmp_path):

@@ -14,7 +14,7 @@ from conftest import KERNEL, legoprof, run, symbols
 from profiles import export, merge
 from profiles.symbols import Symbols
 
-FROM, TO = "memcpy", "memset"
+FROM, TO = "inode_write", "page_alloc"
 LONGER = 50  # all samples are multiplied by this, so that 2 % cannot be chance
 
 
