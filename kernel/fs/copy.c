@@ -194,7 +194,7 @@ static bool is_target(const struct file *file)
 	return is_source(file) && !(file->flags & O_APPEND) && !file_is_full_device(file);
 }
 
-/* What goes into a pipe: from a file or, if file is NULL, from user memory. */
+/* Where the bytes for a pipe come from: a file, or user memory if file is NULL. */
 struct pipe_source {
 	struct file *file;
 	u64 pos;

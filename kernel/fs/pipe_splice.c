@@ -18,7 +18,7 @@
 #include <lego/slab.h>
 #include <lego/string.h>
 
-/* Waits until there are bytes. Returns 0, also if there will be none; or as the next function. */
+/* Waits until there are bytes. Returns 0, also if there will be none, or a negative errno. */
 static int wait_for_bytes(struct pipe *pipe, bool nonblock)
 {
 	if (pipe_bytes(pipe) || pipe_is_at_end(pipe))
@@ -39,6 +39,7 @@ static int broken_pipe(void)
 	return -EPIPE;
 }
 
+/* Waits until there is room for n bytes. Returns 0 or a negative errno. */
 static int wait_for_room(struct pipe *pipe, size_t n, bool nonblock)
 {
 	int error = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What users reach of the profilers, on the host: files and their text, boot parameters, and sysrq
- * keys. See profile_os.h and unit.h.
+ * The host's part of what users reach: the profilers' files, boot parameters and sysrq keys. See
+ * profile_os.h and unit.h.
  */
 #include "unit.h"
 

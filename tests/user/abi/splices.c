@@ -138,7 +138,7 @@ TEST(files)
 	CHECK(write(ends[1], block, 100) == 100 && available(ends[0]) == 250);
 	CHECK(!close(null));
 
-	/* What cannot be. */
+	/* Calls that fail. */
 	appends = open("/tmp/splice", O_WRONLY | O_APPEND);
 	CHECK(splice(in, NULL, out, NULL, 1, 0) == -1 && errno == EINVAL);
 	CHECK(splice(ends[0], NULL, appends, NULL, 1, 0) == -1 && errno == EINVAL);
@@ -230,7 +230,7 @@ TEST(sockets)
 	FAILS(sendfile(in, pair[1], NULL, 1), EINVAL);
 	FAILS(splice(pair[1], NULL, pair[0], NULL, 1, 0), EINVAL);
 
-	/* What a socket does not accept stays where it is. */
+	/* Bytes that a socket does not accept stay where they are. */
 	fill(pair[0]);
 	BLOCKS(splice(ends[0], NULL, pair[0], NULL, 3, SPLICE_F_NONBLOCK));
 	BLOCKS(sendfile(pair[0], in, NULL, 1));
@@ -567,7 +567,7 @@ TEST(races)
 	munmap(moved, sizeof(*moved));
 }
 
-/* What goes to a socket of messages at once is one message, also if it is longer than a page. */
+/* One call sends one message to a socket, also if it is longer than a page. */
 TEST(long_messages)
 {
 	static const int types[] = { SOCK_DGRAM, SOCK_SEQPACKET };

@@ -73,7 +73,7 @@ static void splices(void)
 	show("offset", "", splice(0, &(loff_t){ 0 }, ends[1], NULL, 1, 0));
 	fcntl(0, F_SETFL, fcntl(0, F_GETFL) | O_NONBLOCK);
 	show("in", "", splice(0, NULL, ends[1], NULL, 1, 0));
-	/* What does not go out stays in the pipe. */
+	/* Bytes that are not sent stay in the pipe. */
 	if (write(ends[1], "abc\n", 4) != 4 || tcflow(1, TCOOFF))
 		die("tcflow");
 	n = splice(ends[0], NULL, 1, NULL, 4096, 0);
